@@ -1,0 +1,30 @@
+// The one exception type of the library.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace nmrf {
+
+// What kind of thing went wrong. The values are the exit codes of the command `nmrf`.
+enum class ErrorKind {
+  kFailure = 1,  // a run-time failure that fits nowhere else
+  kUsage = 2,    // the caller's arguments contradict each other or the documentation
+  kInput = 3,    // an image, calibration, data set or other input file
+  kModel = 4,    // a weight file or model options
+  kDevice = 5,   // no such device, or not enough memory
+};
+
+// Thrown by every function of the library that cannot do what it was asked. `what()` is a full
+// sentence for a person: what was wrong, where, what was expected, what to try.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const noexcept { return kind_; }
+  int exit_code() const noexcept { return static_cast<int>(kind_); }
+
+ private:
+  ErrorKind kind_;
+};
+
+}  // namespace nmrf

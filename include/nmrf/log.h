@@ -1,0 +1,17 @@
+// Where the library's messages go. The library itself never prints.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace nmrf {
+
+enum class LogLevel { kDebug, kInfo, kWarning };
+
+using LogSink = std::function<void(LogLevel, const std::string&)>;
+
+// Sets the receiver of all messages; an empty sink (the default) drops them. Safe to call from any
+// thread; the sink itself is called under a lock, one message at a time.
+void set_log_sink(LogSink sink);
+
+}  // namespace nmrf
