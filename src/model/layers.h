@@ -1,0 +1,68 @@
+// Small building blocks that several stages share, registered under the published names.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+namespace nmrf {
+
+// Named intermediate tensors of one forward pass, for parity tests and visualisation.
+using Trace = std::map<std::string, torch::Tensor>;
+
+inline void record(Trace* trace, const std::string& name, const torch::Tensor& value) {
+  if (trace) (*trace)[name] = value.detach();
+}
+
+// fc1, GELU, fc2.
+class MlpImpl : public torch::nn::Module {
+ public:
+  MlpImpl(int64_t in, int64_t hidden, int64_t out);
+  torch::Tensor forward(const torch::Tensor& x);  // [..., in] -> [..., out]
+
+ private:
+  torch::nn::Linear fc1_, fc2_;
+};
+TORCH_MODULE(Mlp);
+
+// Linear, ReLU, Linear, ReLU, Linear: the heads that decode an embedding.
+class HeadImpl : public torch::nn::Module {
+ public:
+  HeadImpl(int64_t channels, int64_t out);
+  torch::Tensor forward(const torch::Tensor& x);  // [..., channels] -> [..., out]
+  torch::nn::Linear last() const { return last_; }
+
+ private:
+  torch::nn::Linear first_, second_, last_;
+};
+TORCH_MODULE(Head);
+
+// conv 3x3, instance norm, ReLU, conv 1x1, no biases: gamma1, gamma2 and the visual context.
+class ProjectionImpl : public torch::nn::Module {
+ public:
+  ProjectionImpl(int64_t in, int64_t hidden, int64_t out);
+  torch::Tensor forward(const torch::Tensor& x);  // [B, in, h, w] -> [B, out, h, w]
+
+ private:
+  torch::nn::Conv2d conv3_, conv1_;
+};
+TORCH_MODULE(Projection);
+
+// Instance norm without affine parameters or running statistics.
+torch::Tensor instance_norm(const torch::Tensor& x);
+
+// A zero border that makes a grid [B, H, W, ...] a multiple of a window, half (rounded down) of it at
+// the top and the left.
+struct WindowPadding {
+  WindowPadding(int64_t height, int64_t width, int64_t window);
+  torch::Tensor pad(const torch::Tensor& grid) const;
+  torch::Tensor crop(const torch::Tensor& grid) const;
+
+  int64_t height, width, top, bottom, left, right;
+};
+
+// Patches of side s to the map they tile: [B, h, w, s * s] (row-major patches) -> [B, h * s, w * s].
+torch::Tensor unfold_patches(const torch::Tensor& patches, int64_t side);
+
+}  // namespace nmrf

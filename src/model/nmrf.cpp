@@ -1,0 +1,160 @@
+#include "model/nmrf.h"
+
+#include <mutex>
+
+#include "core/check.h"
+
+namespace nmrf {
+namespace {
+
+constexpr double kScoreScale = 0.25;  // of the posterior's logits
+
+std::string numbered(const char* name, std::size_t i) {
+  return i == 0 ? name : name + std::to_string(i + 1);
+}
+
+}  // namespace
+
+NetworkImpl::NetworkImpl(const ModelOptions& o)
+    : options_((o.validate(), o)),
+      backbone_(register_module("backbone", Backbone(o))),
+      dpn_(register_module("dpn", ProposalNetwork(o))),
+      concatconv_(register_module("concatconv", Projection(o.feature_channels, o.gamma1_hidden,
+                                                           o.gamma1_channels))),
+      gw_(register_module("gw",
+                          Projection(o.feature_channels, o.gamma2_hidden, o.gamma2_channels))),
+      inference_(register_module("inference", make_inference(o))),
+      infer_head_(register_module("infer_head", Head(o.inference_channels, 64))),
+      infer_score_head_(
+          register_module("infer_score_head", torch::nn::Linear(o.inference_channels, 64))) {
+  for (int i = 0; i < o.refinements; ++i) {
+    refinements_.push_back(register_module(numbered("refinement", i), make_refinement(o)));
+    refine_heads_.push_back(
+        register_module(numbered("refine_head", i), Head(o.refinement_channels, 16)));
+  }
+}
+
+void NetworkImpl::set_max_disp(int max_disp) {
+  ModelOptions changed = options_;
+  changed.max_disp = max_disp;
+  changed.validate();
+  options_ = changed;
+  dpn_->set_max_disp(max_disp);
+}
+
+std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& left,
+                                                          const torch::Tensor& right) {
+  auto both = backbone_(2 * (torch::cat({left, right}, 0) / 255.0f) - 1);
+  const int64_t batch = left.size(0);
+  return {{both.fine.narrow(0, 0, batch), both.coarse.narrow(0, 0, batch)},
+          {both.fine.narrow(0, batch, batch), both.coarse.narrow(0, batch, batch)}};
+}
+
+MatchingMaps NetworkImpl::matching_maps(const torch::Tensor& left, const torch::Tensor& right) {
+  return {concatconv_(left), concatconv_(right), gw_(left), gw_(right)};
+}
+
+Hypotheses NetworkImpl::decode(const torch::Tensor& embedding, const torch::Tensor& labels,
+                               Trace* trace) {
+  auto offset = infer_head_(embedding);
+  auto score = infer_score_head_(embedding);
+  record(trace, "infer_delta", offset);
+  record(trace, "infer_score_logits", score);
+  return {(labels.unsqueeze(-1) + offset).relu(), kScoreScale * score};
+}
+
+NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tensor& right,
+                                   const ForwardOptions& how) {
+  TORCH_CHECK(left.dim() == 4 && left.sizes() == right.sizes() && left.size(1) == 3,
+              "two batches of RGB images of one size");
+  TORCH_CHECK(left.size(2) % 8 == 0 && left.size(3) % 8 == 0, "sizes must be multiples of 8");
+  Trace* trace = how.trace;
+  NetworkOutput out;
+  auto [left_maps, right_maps] = features(left, right);
+  record(trace, "fmap4", left_maps.fine);
+  record(trace, "fmap8", left_maps.coarse);
+  record(trace, "fmap4_right", right_maps.fine);
+  record(trace, "fmap8_right", right_maps.coarse);
+
+  out.proposals = dpn_->forward(left_maps.coarse, right_maps.coarse, trace);
+
+  // Gradients stop at the candidate labels.
+  auto labels = out.proposals.labels.detach();
+  auto coarse = matching_maps(left_maps.coarse, right_maps.coarse);
+  record(trace, "infer_fmap1", coarse.left1);
+  record(trace, "infer_fmap2", coarse.right1);
+  record(trace, "infer_gw1", coarse.left2);
+  record(trace, "infer_gw2", coarse.right2);
+  for (const auto& embedding : inference_->forward(coarse, labels, how.every_layer, trace, "infer"))
+    out.hypotheses.push_back(decode(embedding, labels, trace));
+  {
+    torch::NoGradGuard no_grad;
+    out.winners = take_winners(out.hypotheses.back());
+    record(trace, "coarse_disp8", out.winners.disparity);
+    record(trace, "wta_index", out.winners.index);
+  }
+  out.disparity = 8 * out.winners.disparity;
+  if (refinements_.empty()) return out;
+
+  auto fine = matching_maps(left_maps.fine, right_maps.fine);
+  record(trace, "refine_fmap1", fine.left1);
+  record(trace, "refine_fmap2", fine.right1);
+  record(trace, "refine_gw1", fine.left2);
+  record(trace, "refine_gw2", fine.right2);
+  for (std::size_t i = 0; i < refinements_.size(); ++i) {
+    // ... and again at the map that refinement starts from.
+    auto start = median_reduce(out.disparity.detach() / 4);
+    record(trace, "disp_curr", start);
+    for (const auto& embedding : refinements_[i]->forward(fine, start.unsqueeze(-1),
+                                                          how.every_layer, trace, "refine")) {
+      auto offsets = refine_heads_[i](embedding.squeeze(3));
+      record(trace, "refine_delta", offsets);
+      out.refined.push_back(refined_disparity(start, offsets));
+    }
+    out.disparity = out.refined.back();
+  }
+  return out;
+}
+
+namespace {
+
+// Normal of the given deviation, truncated at +-2 (the constants of timm's trunc_normal_, whose bounds
+// are absolute: with a deviation of 0.02 nothing is ever cut).
+void initialise(torch::nn::Module& root) {
+  torch::NoGradGuard no_grad;
+  for (auto& item : root.named_modules("", false)) {
+    const std::string& name = item.key();
+    const bool keeps_defaults = name.rfind("refine", 0) == 0;
+    if (auto* conv = item.value()->as<torch::nn::Conv2dImpl>()) {
+      torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
+    } else if (auto* line = item.value()->as<torch::nn::Conv1dImpl>()) {
+      torch::nn::init::kaiming_normal_(line->weight, 0, torch::kFanOut, torch::kReLU);
+    } else if (auto* linear = item.value()->as<torch::nn::LinearImpl>(); linear && !keeps_defaults) {
+      torch::nn::init::normal_(linear->weight, 0.0, 0.02);
+      if (linear->bias.defined()) torch::nn::init::zeros_(linear->bias);
+    }
+  }
+}
+
+}  // namespace
+
+Network make_network(const ModelOptions& options, uint64_t seed) {
+  static std::mutex generator;  // libtorch initialises from its one default generator
+  std::lock_guard lock(generator);
+  torch::manual_seed(seed);
+  Network network(options);
+  initialise(*network);
+  torch::NoGradGuard no_grad;
+  auto last = network->proposal_network()->prop_head()->last();
+  torch::nn::init::zeros_(last->weight);
+  torch::nn::init::zeros_(last->bias);
+  return network;
+}
+
+torch::Tensor pad_images(const torch::Tensor& images) {
+  const int64_t bottom = (8 - images.size(2) % 8) % 8, right = (8 - images.size(3) % 8) % 8;
+  if (bottom + right == 0) return images;
+  return torch::replication_pad2d(images, {0, right, 0, bottom});
+}
+
+}  // namespace nmrf

@@ -1,0 +1,70 @@
+// The whole network: two images to a disparity map.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "model/backbone.h"
+#include "model/inference.h"
+#include "model/layers.h"
+#include "model/options.h"
+#include "model/refinement.h"
+#include "model/seed_propagation.h"
+
+namespace nmrf {
+
+// How far a forward pass goes, and what it keeps.
+struct ForwardOptions {
+  bool every_layer = false;  // decode after each layer of inference and refinement (training)
+  Trace* trace = nullptr;    // collects named intermediate tensors
+};
+
+// H, W: the padded size (multiples of 8).
+struct NetworkOutput {
+  Proposals proposals;                 // seeds and candidate labels, coarse pixels
+  std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
+  Winners winners;                     // of the last inference layer; detached from the graph
+  std::vector<torch::Tensor> refined;  // [B, H, W] px, one a decoded refinement layer
+  torch::Tensor disparity;             // [B, H, W] px: the result
+};
+
+class NetworkImpl : public torch::nn::Module {
+ public:
+  explicit NetworkImpl(const ModelOptions& options);
+
+  // left, right: [B, 3, H, W] RGB 0..255, H and W multiples of 8 and at least 32.
+  NetworkOutput forward(const torch::Tensor& left, const torch::Tensor& right,
+                        const ForwardOptions& how = {});
+  // Feature maps of both views, each [B, ...]; the images as above.
+  std::pair<FeatureMaps, FeatureMaps> features(const torch::Tensor& left,
+                                               const torch::Tensor& right);
+
+  const ModelOptions& options() const { return options_; }
+  // max_disp is a run-time choice: no weight depends on it.
+  void set_max_disp(int max_disp);
+  ProposalNetwork proposal_network() const { return dpn_; }
+
+ private:
+  MatchingMaps matching_maps(const torch::Tensor& left, const torch::Tensor& right);
+  Hypotheses decode(const torch::Tensor& embedding, const torch::Tensor& labels, Trace* trace);
+
+  ModelOptions options_;
+  Backbone backbone_;
+  ProposalNetwork dpn_;
+  Projection concatconv_, gw_;  // gamma1, gamma2
+  MessagePassing inference_;
+  Head infer_head_;
+  torch::nn::Linear infer_score_head_;
+  std::vector<MessagePassing> refinements_;
+  std::vector<Head> refine_heads_;
+};
+TORCH_MODULE(Network);
+
+// A network with the published initialisation (see docs), repeatable by its seed.
+Network make_network(const ModelOptions& options, uint64_t seed);
+
+// Replicate-pads [B, 3, H, W] at the right and the bottom to multiples of 8.
+torch::Tensor pad_images(const torch::Tensor& images);
+
+}  // namespace nmrf

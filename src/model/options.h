@@ -1,0 +1,138 @@
+// Every size and every switch of the network, and the presets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.h"
+
+namespace nmrf {
+
+// Whether and how the labels of one pixel exchange messages (paper Table 5).
+enum class SelfEdges {
+  kNone,    // labels of one pixel do not see each other
+  kShared,  // they do, as if they were neighbours: one attention, one set of weights
+  kOwn,     // a message passing step of their own before the neighbour edges (published)
+};
+
+template <>
+struct EnumNames<SelfEdges> {
+  static constexpr std::array<std::pair<SelfEdges, const char*>, 3> values{
+      {{SelfEdges::kNone, "none"}, {SelfEdges::kShared, "shared"}, {SelfEdges::kOwn, "own"}}};
+};
+
+// How label seeds exchange messages (paper supplement, Table 7).
+enum class SeedNeighbourhood {
+  kCross,  // the pixel's row and column
+  kLocal,  // windows of propagation.window x propagation.window, shifted in odd layers
+};
+
+template <>
+struct EnumNames<SeedNeighbourhood> {
+  static constexpr std::array<std::pair<SeedNeighbourhood, const char*>, 2> values{
+      {{SeedNeighbourhood::kCross, "cross"}, {SeedNeighbourhood::kLocal, "local"}}};
+};
+
+// The defaults are the published network, preset `paper`. A model file carries these in its metadata.
+struct ModelOptions {
+  // Local feature CNN: channels of the stem, of the three residual stages and of the feature maps.
+  int backbone_stem = 64;
+  int backbone_stage1 = 64;
+  int backbone_stage2 = 96;
+  int backbone_stage3 = 128;
+  int feature_channels = 256;
+
+  // Label seeds. max_disp is in full-resolution pixels and may be changed without new weights.
+  int max_disp = 320;
+  int labels = 4;  // k: candidate labels a pixel
+  int cost_groups = 4;
+  int cost_hidden1 = 8;
+  int cost_hidden2 = 16;
+  int cost_radius = 4;  // planes read on either side of a seed
+
+  // Seed propagation: N_p layers.
+  int propagation_layers = 5;
+  int propagation_channels = 128;
+  int propagation_heads = 4;
+  int context_hidden = 128;
+  int context_channels = 64;
+  SeedNeighbourhood seed_neighbourhood = SeedNeighbourhood::kCross;
+  int propagation_window = 8;  // for kLocal
+
+  // Observed label features (Eq. 9 of the supplement): gamma1 (concat) and gamma2 (correlation).
+  int gamma1_hidden = 128;
+  int gamma1_channels = 64;
+  int gamma2_hidden = 128;
+  int gamma2_channels = 256;
+  int gamma2_groups = 32;
+
+  // Neural MRF inference: N_i layers of (self edges, neighbour edges).
+  int inference_layers = 5;
+  int inference_channels = 128;
+  int inference_heads = 4;
+  int inference_window = 6;
+  SelfEdges self_edges = SelfEdges::kOwn;
+  bool adaptive_bias = true;         // off: a fixed 2-D relative bias a head
+  bool position_aggregation = true;  // off: messages do not depend on the relative position
+
+  // Refinement: `refinements` cascaded modules of N_f layers.
+  int refinements = 1;
+  int refinement_layers = 5;
+  int refinement_channels = 128;
+  int refinement_heads = 4;
+  int refinement_window = 4;
+
+  int mlp_ratio = 4;  // hidden channels of every message passing MLP, times its width
+
+  template <class Self, class Visitor>
+  static void fields(Self& self, Visitor&& visit) {
+    visit("backbone.stem", self.backbone_stem, "channels of the stem");
+    visit("backbone.stage1", self.backbone_stage1, "channels of residual stage 1 (1/2)");
+    visit("backbone.stage2", self.backbone_stage2, "channels of residual stage 2 (1/4)");
+    visit("backbone.stage3", self.backbone_stage3, "channels of residual stage 3 (1/4)");
+    visit("backbone.features", self.feature_channels, "channels of the feature maps");
+    visit("seeds.max_disp", self.max_disp, "largest disparity, full-resolution pixels");
+    visit("seeds.labels", self.labels, "k, candidate labels a pixel");
+    visit("seeds.groups", self.cost_groups, "groups of the cost volume");
+    visit("seeds.hidden1", self.cost_hidden1, "channels of the cost MLP");
+    visit("seeds.hidden2", self.cost_hidden2, "channels of the cost MLP");
+    visit("seeds.radius", self.cost_radius, "planes read around a seed");
+    visit("propagation.layers", self.propagation_layers, "N_p");
+    visit("propagation.channels", self.propagation_channels, "embedding channels");
+    visit("propagation.heads", self.propagation_heads, "attention heads");
+    visit("propagation.context_hidden", self.context_hidden, "hidden channels of the context");
+    visit("propagation.context", self.context_channels, "channels of the visual context");
+    visit("propagation.neighbourhood", self.seed_neighbourhood, "cross or local");
+    visit("propagation.window", self.propagation_window, "window of the local neighbourhood");
+    visit("gamma1.hidden", self.gamma1_hidden, "hidden channels of gamma1");
+    visit("gamma1.channels", self.gamma1_channels, "channels of gamma1");
+    visit("gamma2.hidden", self.gamma2_hidden, "hidden channels of gamma2");
+    visit("gamma2.channels", self.gamma2_channels, "channels of gamma2");
+    visit("gamma2.groups", self.gamma2_groups, "correlation groups");
+    visit("inference.layers", self.inference_layers, "N_i, each self and neighbour edges");
+    visit("inference.channels", self.inference_channels, "embedding channels");
+    visit("inference.heads", self.inference_heads, "attention heads");
+    visit("inference.window", self.inference_window, "window side");
+    visit("inference.self_edges", self.self_edges, "none, shared or own");
+    visit("inference.adaptive_bias", self.adaptive_bias, "content-adaptive position bias");
+    visit("inference.position_aggregation", self.position_aggregation, "position in the value");
+    visit("refinement.count", self.refinements, "cascaded refinement modules, 0..2");
+    visit("refinement.layers", self.refinement_layers, "N_f");
+    visit("refinement.channels", self.refinement_channels, "embedding channels");
+    visit("refinement.heads", self.refinement_heads, "attention heads");
+    visit("refinement.window", self.refinement_window, "window side");
+    visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
+  }
+
+  // Planes of the cost volume: one a coarse pixel.
+  int planes() const { return max_disp / 8; }
+  // Throws Error(kModel) naming the field and the rule it breaks.
+  void validate() const;
+};
+
+// `paper` (the published sizes) or `fast` (for CPUs and small robots); throws Error(kUsage) naming the
+// presets otherwise.
+ModelOptions preset_options(const std::string& name);
+std::vector<std::string> preset_names();
+
+}  // namespace nmrf
