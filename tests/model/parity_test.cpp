@@ -1,0 +1,153 @@
+// The network against tensors that the published PyTorch network computed for the same weights and
+// images. Needs the reference data (see tests/support/support.h).
+#include <gtest/gtest.h>
+
+#include "io/tensor_file.h"
+#include "model/formula.h"
+#include "model/golden.h"
+#include "model/weights.h"
+#include "support/support.h"
+
+namespace nmrf {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path golden() { return test::shared_folder() / "golden"; }
+
+Network& random_network() {
+  static Network network = [] {
+    TensorFile file = read_tensor_file(golden() / "nmrf_random.pth");
+    Network loaded = make_network(options_of(file, "nmrf_random.pth"), 0);
+    LoadReport report = load_weights(loaded, file);
+    EXPECT_TRUE(report.complete()) << report.summary();
+    EXPECT_TRUE(report.unexpected.empty()) << report.summary();
+    EXPECT_EQ(report.used.size(), 340u);
+    loaded->eval();
+    return loaded;
+  }();
+  return network;
+}
+
+struct Case {
+  torch::Tensor left, right;
+  Trace trace;
+  torch::Tensor disparity;
+};
+
+Case run(const std::string& name) {
+  torch::NoGradGuard no_grad;
+  Case result;
+  result.left = test::to_images(test::load_npy(golden() / name / "left.npy"));
+  result.right = test::to_images(test::load_npy(golden() / name / "right.npy"));
+  ForwardOptions how;
+  how.trace = &result.trace;
+  auto out = random_network()->forward(pad_images(result.left), pad_images(result.right), how);
+  result.disparity =
+      out.disparity.narrow(1, 0, result.left.size(2)).narrow(2, 0, result.left.size(3));
+  return result;
+}
+
+void expect_disparity(const torch::Tensor& ours, const torch::Tensor& theirs) {
+  double largest = test::report_difference("disp", ours, theirs);
+  double median = (ours - theirs).abs().median().item<double>();
+  std::cout << "  disp: median difference " << median << "\n";
+  EXPECT_LT(largest, 5e-3);
+  EXPECT_LT(median, 2e-4);
+}
+
+TEST(Parity, EveryStage) {
+  NMRF_NEED_SHARED("golden/96x160");
+  Case ours = run("96x160");
+  auto load = [&](const std::string& name) {
+    return test::load_npy(golden() / "96x160" / (name + ".npy"));
+  };
+  auto order = test::label_order(ours.trace.at("label_seeds"), load("label_seeds"));
+  // The window-padded grid of the inference layers: order the real cells, leave the padding.
+  auto reordered = [&](const std::string& name) {
+    auto tensor = ours.trace.at(name);
+    if (tensor.dim() < 4 || tensor.size(3) != 4 || name == "cost_volume") return tensor;
+    if (tensor.size(2) == order.size(2)) return test::reorder_labels(tensor, order);
+    WindowPadding padding(order.size(1), order.size(2), 6);
+    auto result = tensor.clone();
+    padding.crop(result).copy_(test::reorder_labels(padding.crop(tensor), order));
+    return result;
+  };
+  const std::vector<std::string> skip = {"wta_index", "label_seeds"};
+  int compared = 0;
+  for (const auto& [name, tensor] : ours.trace) {
+    if (std::find(skip.begin(), skip.end(), name) != skip.end()) continue;
+    ASSERT_TRUE(fs::exists(golden() / "96x160" / (name + ".npy"))) << name;
+    auto mine = reordered(name), theirs = load(name);
+    if (name.rfind("refine_", 0) == 0 && mine.dim() == 5) mine = mine.squeeze(3);
+    const double tolerance = name.rfind("refine_", 0) == 0 ? 5e-4 : 1e-4;
+    EXPECT_LT(test::report_difference(name, mine, theirs), tolerance) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 50);
+  auto winner = order.gather(3, torch::zeros_like(order));  // only to have the type
+  expect_disparity(ours.disparity, load("disp"));
+}
+
+TEST(Parity, BatchOfTwo) {
+  NMRF_NEED_SHARED("golden/b2_128x192");
+  Case ours = run("b2_128x192");
+  auto folder = golden() / "b2_128x192";
+  test::label_order(ours.trace.at("label_seeds"), test::load_npy(folder / "label_seeds.npy"));
+  expect_disparity(ours.disparity, test::load_npy(folder / "disp.npy"));
+}
+
+TEST(Parity, LargerImage) {
+  NMRF_NEED_SHARED("golden/192x320");
+  Case ours = run("192x320");
+  auto folder = golden() / "192x320";
+  test::label_order(ours.trace.at("label_seeds"), test::load_npy(folder / "label_seeds.npy"));
+  expect_disparity(ours.disparity, test::load_npy(folder / "disp.npy"));
+}
+
+TEST(Parity, PaddedImage) {
+  NMRF_NEED_SHARED("golden/375x621");
+  Case ours = run("375x621");
+  auto folder = golden() / "375x621";
+  test::label_order(ours.trace.at("label_seeds"), test::load_npy(folder / "label_seeds.npy"));
+  auto difference = (ours.disparity - test::load_npy(folder / "disp.npy")).abs();
+  double share = (difference < 1e-2).to(torch::kDouble).mean().item<double>();
+  std::cout << "  disp: " << 100 * share << " % of the pixels within 1e-2 px, median "
+            << difference.median().item<double>() << "\n";
+  EXPECT_GE(share, 0.97);
+}
+
+TEST(Parity, TopModalsWithTies) {
+  NMRF_NEED_SHARED("golden/unit_topk");
+  auto folder = golden() / "unit_topk";
+  auto suppressed = ops::suppress_non_modals(test::load_npy(folder / "prob.npy"));
+  EXPECT_EQ((suppressed != test::load_npy(folder / "prob_nms.npy")).sum().item<int64_t>(), 0);
+  auto seeds = ops::top_modals(suppressed, 4);
+  EXPECT_EQ((seeds != test::load_npy(folder / "seeds_torch_cpu.npy")).sum().item<int64_t>(), 0);
+}
+
+TEST(Parity, FormulaWeights) {
+  NMRF_NEED_SHARED("golden/formula");
+  torch::NoGradGuard no_grad;
+  Network network = make_network(preset_options("paper"), 0);
+  fill_by_formula(network);
+  network->eval();
+  const std::vector<std::pair<int64_t, int64_t>> sizes = {
+      {64, 96}, {50, 131}, {48, 96}, {40, 120}, {32, 64}};
+  for (auto [height, width] : sizes) {
+    SCOPED_TRACE(testing::Message() << height << "x" << width);
+    auto stored = [&](const std::string& name) {
+      return test::load_npy(golden() / "formula" /
+                            fmt::format("{}_{}x{}.npy", name, height, width));
+    };
+    auto [left, right] = test::formula_pair(height, width);
+    auto out = network->forward(pad_images(left), pad_images(right));
+    auto seeds = out.proposals.seeds.seeds;
+    test::label_order(seeds, stored("seeds").view(seeds.sizes()));
+    auto ours = out.disparity.narrow(1, 0, height).narrow(2, 0, width).squeeze(0);
+    expect_disparity(ours, stored("disp"));
+  }
+}
+
+}  // namespace
+}  // namespace nmrf
