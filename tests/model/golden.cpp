@@ -44,7 +44,7 @@ torch::Tensor label_order(const torch::Tensor& ours, const torch::Tensor& theirs
   int64_t differing = (sorted_ours != sorted_theirs).any(-1).sum().item<int64_t>();
   EXPECT_EQ(differing, 0) << "cells whose seed sets differ";
   // theirs[i] is the rank-th smallest; ours has that rank at order_ours[rank].
-  return order_ours.gather(-1, order_theirs.argsort(-1));
+  return order_ours.gather(-1, std::get<1>(order_theirs.sort(-1)));
 }
 
 torch::Tensor reorder_labels(const torch::Tensor& tensor, const torch::Tensor& order) {

@@ -6,6 +6,7 @@
 #include "model/formula.h"
 #include "model/golden.h"
 #include "model/weights.h"
+#include "ops/cost_volume.h"
 #include "support/support.h"
 
 namespace nmrf {
