@@ -44,7 +44,7 @@ const char* const kK = "754.668 0.0 489.379 0.0 754.5 265.161 0.0 0.0 1.0\n0.063
 class CalibrationTest : public ::testing::Test {
  protected:
   Calibration read(const std::string& content, const std::string& name = "calib.txt") {
-    write_file(folder_ / name, content);
+    test::put(folder_ / name, content);
     return read_calibration(folder_ / name);
   }
 
