@@ -260,7 +260,10 @@ void check_bmp(std::string_view data, const std::string& name) {
   if (data.size() < 30) truncated(name, kind, "the file ends inside its header");
   // The header's own idea of the file size is often wrong; the pixels are what counts.
   const std::uint64_t offset = little32(data, 10);
-  if (little32(data, 14) < 40) return;  // OS/2 header: left to the decoder
+  const std::uint32_t header = little32(data, 14);
+  if (header == 12) return;  // of OS/2: left to the decoder
+  check(header >= 40 && header < data.size(), ErrorKind::kInput,
+        "{}: the BMP image has no proper header.", name);
   const auto width = static_cast<std::int32_t>(little32(data, 18));
   auto height = std::int64_t{static_cast<std::int32_t>(little32(data, 22))};
   if (height < 0) height = -height;  // rows from the top

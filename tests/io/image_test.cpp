@@ -330,7 +330,7 @@ TEST(ReadImage, DamagedFilesThrowOurError) {
   for (const char* extension : {".png", ".ppm", ".bmp", ".tiff", ".webp"}) {
     const std::string whole = encoded(extension, picture(9, 11, CV_8UC3));
     int refusals = 0;
-    for (int i = 0; i < 150; ++i) {
+    for (int i = 0; i < 80; ++i) {
       std::string damaged = whole;
       const int end = i % 2 == 0 ? 64 : static_cast<int>(whole.size());  // headers matter most
       damaged[static_cast<std::size_t>(random.uniform(0, end))] =
@@ -343,7 +343,7 @@ TEST(ReadImage, DamagedFilesThrowOurError) {
         ++refusals;
       }
     }
-    EXPECT_GT(refusals, 5) << extension;
+    EXPECT_GT(refusals, 3) << extension;
   }
 }
 
