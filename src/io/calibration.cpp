@@ -187,34 +187,72 @@ Calibration from_kitti(std::string_view content, const std::string& file) {
   return c;
 }
 
-// The numbers of a matrix in OpenCV's storage. Read one by one: the matrix reader of OpenCV would
-// allocate by the rows and columns that the file claims.
-void add_matrix(Entries& entries, const cv::FileStorage& storage, const std::string& key) {
-  const cv::FileNode node = storage[key];
-  if (node.empty()) return;
-  Numbers values;
-  const cv::FileNode data = node.isMap() ? node["data"] : node;
-  if (data.isSeq() && data.size() <= 64)
-    for (const auto& item : data)
-      if (item.isInt() || item.isReal()) values.push_back(static_cast<double>(item));
-  if (data.isInt() || data.isReal()) values.push_back(static_cast<double>(data));
-  entries.add(key, std::move(values));
+// The value of `key` in OpenCV's YAML, as text: the list of a matrix, or what stands in its line.
+std::optional<std::string_view> yaml_value(std::string_view content, std::string_view key) {
+  const std::string start = fmt::format("\n{}:", key);
+  std::size_t at = content.find(start);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view value = content.substr(at + start.size());
+  if (trimmed(value).starts_with("!!opencv-matrix")) {
+    // Its parts are indented; the next key that is not ends it.
+    std::size_t end = value.find('\n');
+    while (end != std::string_view::npos && end + 1 < value.size() && value[end + 1] == ' ')
+      end = value.find('\n', end + 1);
+    value = value.substr(0, end);
+    at = value.find("data:");
+    if (at == std::string_view::npos) return std::string_view();
+    value = value.substr(at + 5);
+  }
+  return trimmed(value).starts_with('[') ? value.substr(0, value.find(']'))
+                                         : value.substr(0, value.find('\n'));
+}
+
+// What stands between <key ...> and </key>.
+std::optional<std::string_view> xml_value(std::string_view content, std::string_view key) {
+  for (std::size_t at = 0; (at = content.find(key, at)) != std::string_view::npos; ++at) {
+    const std::string_view after = content.substr(at + key.size());
+    const bool opens = at > 0 && content[at - 1] == '<';
+    if (!opens || !(after.starts_with('>') || after.starts_with(' '))) continue;
+    const std::size_t begin = after.find('>');
+    const std::size_t end = after.find(fmt::format("</{}>", key));
+    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
+      return std::string_view();
+    const std::string_view value = after.substr(begin + 1, end - begin - 1);
+    if (key == "data") return value;
+    return xml_value(value, "data").value_or(value);
+  }
+  return std::nullopt;
+}
+
+// Reads the few entries of use in OpenCV's yml, xml and json. Not by cv::FileStorage, which crashes
+// on damaged files and allocates what a forged matrix size asks for.
+void add_opencv(Entries& entries, std::string_view content) {
+  const auto object =
+      content.starts_with('{') ? nlohmann::json::parse(content, nullptr, false) : nlohmann::json();
+  for (const std::string key : {"Q", "P1", "P2", "image_width", "image_height"}) {
+    if (object.is_object()) {
+      if (!object.contains(key)) continue;
+      const auto& node = object[key];
+      const auto& value = node.is_object() && node.contains("data") ? node["data"] : node;
+      Numbers numbers;
+      if (value.is_number()) numbers.push_back(value.get<double>());
+      if (value.is_array())
+        for (const auto& item : value)
+          if (item.is_number()) numbers.push_back(item.get<double>());
+      entries.add(key, std::move(numbers));
+    } else {
+      const auto value =
+          content.starts_with('<') ? xml_value(content, key) : yaml_value(content, key);
+      if (value) entries.add(key, numbers_of(*value).value_or(Numbers{}));
+    }
+  }
 }
 
 // Tx of stereoRectify has the unit of the calibration target; metres are assumed, as nothing in the
 // file tells. A baseline that no rig has in metres is pointed out by read_calibration.
-Calibration from_opencv(const std::string& content, const std::string& file) {
+Calibration from_opencv(std::string_view content, const std::string& file) {
   Entries entries(file, "OpenCV storage, baseline taken as metres");
-  try {
-    const cv::FileStorage storage(content, cv::FileStorage::READ | cv::FileStorage::MEMORY);
-    check(storage.isOpened(), ErrorKind::kInput,
-          "{}: is not a readable OpenCV yml, xml or json file.", file);
-    for (const char* key : {"Q", "P1", "P2", "image_width", "image_height"})
-      add_matrix(entries, storage, key);
-  } catch (const cv::Exception& error) {
-    fail(ErrorKind::kInput, "{}: is not a readable OpenCV yml, xml or json file: {}.", file,
-         error.err);
-  }
+  add_opencv(entries, content);
   // Q alone does not tell a vertical pair from a horizontal one; P2 does.
   check(!entries.has("P2") || entries.get("P2", 12)[7] == 0, ErrorKind::kInput,
         "{}: P2 holds a shift along y: one camera lies above the other, and disparities would be "
@@ -278,7 +316,7 @@ Calibration from_k(const Numbers& numbers, const std::string& file) {
   return c;
 }
 
-Calibration from_json(const std::string& content, const std::string& file) {
+Calibration from_json(std::string_view content, const std::string& file) {
   const auto object = nlohmann::json::parse(content, nullptr, false);
   check(object.is_object(), ErrorKind::kInput,
         "{}: begins like JSON but is not a whole JSON object. The file is truncated or damaged.",
@@ -292,8 +330,8 @@ Calibration recognise(const std::string& content, const std::string& file) {
   const std::string_view text = trimmed(content);
   check(!text.empty(), ErrorKind::kInput, "{}: the calibration file is empty. {}.", file,
         kKnownForms);
-  if (text.starts_with('{')) return from_json(content, file);
-  if (text.starts_with("%YAML") || text.starts_with("<?xml")) return from_opencv(content, file);
+  if (text.starts_with('{')) return from_json(text, file);
+  if (text.starts_with("%YAML") || text.starts_with("<?xml")) return from_opencv(text, file);
   if (has_key(text, "cam0", '=') || has_key(text, "baseline", '='))
     return from_middlebury(text, file);
   for (const char* key : {"P_rect_02", "P_rect_03", "P2", "P3"})
@@ -340,7 +378,7 @@ Calibration Calibration::scaled(double sx, double sy) const {
 
 Calibration read_calibration(const fs::path& path) {
   constexpr std::uint64_t kLimit = 1 << 22;  // such files have a few lines
-  const Calibration c = recognise(read_file(path, ErrorKind::kInput, kLimit), path.string());
+  Calibration c = recognise(read_file(path, ErrorKind::kInput, kLimit), path.string());
   c.validate();
   if (c.baseline > 10)
     log_warning(
