@@ -168,7 +168,8 @@ void resize(Sample& sample, cv::Size size) {
       out = move_known(map, size);
     } else {
       // INTER_NEAREST_EXACT refuses 32-bit integers; a float holds the same 32 bits.
-      cv::Mat same = map.depth() == CV_32S ? cv::Mat(map.size(), CV_32FC1, map.data, map.step) : map;
+      cv::Mat same =
+          map.depth() == CV_32S ? cv::Mat(map.size(), CV_32FC1, map.data, map.step) : map;
       cv::resize(same, out, size, 0, 0, cv::INTER_NEAREST_EXACT);
       if (map.depth() == CV_32S) out = cv::Mat(out.size(), CV_32SC1, out.data, out.step).clone();
       if (is_disparity) out *= ratio;  // infinity stays
@@ -197,7 +198,8 @@ void crop(Sample& sample, cv::Rect window) {
 
 void AugmentOptions::validate() const {
   auto need = [](bool ok, const char* setting, const char* expected) {
-    check(ok, ErrorKind::kUsage, "setting '{}' of the augmentation: expected {}", setting, expected);
+    check(ok, ErrorKind::kUsage, "setting '{}' of the augmentation: expected {}", setting,
+          expected);
   };
   auto share = [](double value) { return value >= 0 && value <= 1; };
   constexpr int kMaxSide = 1 << 15;
@@ -255,9 +257,10 @@ Sample augment(Sample sample, const AugmentOptions& options, Rng& rng) {
     auto least = [](int crop, int side) {
       return crop > 0 ? static_cast<double>(std::min(crop, side)) / side : 0.0;
     };
-    const double used = std::max({scale, least(options.crop_width, old.width),
-                                  least(options.crop_height, old.height)});
-    const cv::Size size(std::max(1, cvRound(old.width * used)), std::max(1, cvRound(old.height * used)));
+    const double used = std::max(
+        {scale, least(options.crop_width, old.width), least(options.crop_height, old.height)});
+    const cv::Size size(std::max(1, cvRound(old.width * used)),
+                        std::max(1, cvRound(old.height * used)));
     if (size != old) parts::resize(sample, size);
   }
 

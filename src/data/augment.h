@@ -9,12 +9,12 @@ namespace nmrf {
 
 // Ranges of the colour jitter and of the scaling.
 struct AugmentRanges {
-  double brightness;       // factor in 1 -+ this
-  double contrast;         // factor in 1 -+ this
-  double saturation_low;   // factor between these two
+  double brightness;      // factor in 1 -+ this
+  double contrast;        // factor in 1 -+ this
+  double saturation_low;  // factor between these two
   double saturation_high;
-  double hue;              // shift in -+ this, 1 = once around the colour circle
-  double scale_low;        // both images scaled by 2^[low, high]; 0, 0 = not at all
+  double hue;        // shift in -+ this, 1 = once around the colour circle
+  double scale_low;  // both images scaled by 2^[low, high]; 0, 0 = not at all
   double scale_high;
 };
 
@@ -40,7 +40,8 @@ struct AugmentOptions {
     visit("crop_width", self.crop_width, "pixels; 0 = as the image; smaller images are padded");
     ranges(self.dense, visit, kDenseKeys);
     ranges(self.sparse, visit, kSparseKeys);
-    visit("asymmetric", self.asymmetric, "probability that the two images get colours of their own");
+    visit("asymmetric", self.asymmetric,
+          "probability that the two images get colours of their own");
     visit("eraser", self.eraser, "probability that patches of the right image are erased");
     visit("eraser_low", self.eraser_low, "smallest side of an erased patch, pixels");
     visit("eraser_high", self.eraser_high, "largest side of an erased patch, pixels");
@@ -54,14 +55,12 @@ struct AugmentOptions {
 
  private:
   using Keys = std::array<const char*, 7>;
-  static constexpr Keys kDenseKeys{"dense.brightness",      "dense.contrast",
-                                   "dense.saturation_low",  "dense.saturation_high",
-                                   "dense.hue",             "dense.scale_low",
-                                   "dense.scale_high"};
-  static constexpr Keys kSparseKeys{"sparse.brightness",     "sparse.contrast",
-                                    "sparse.saturation_low", "sparse.saturation_high",
-                                    "sparse.hue",            "sparse.scale_low",
-                                    "sparse.scale_high"};
+  static constexpr Keys kDenseKeys{
+      "dense.brightness", "dense.contrast",  "dense.saturation_low", "dense.saturation_high",
+      "dense.hue",        "dense.scale_low", "dense.scale_high"};
+  static constexpr Keys kSparseKeys{
+      "sparse.brightness", "sparse.contrast",  "sparse.saturation_low", "sparse.saturation_high",
+      "sparse.hue",        "sparse.scale_low", "sparse.scale_high"};
   template <class Ranges, class Visitor>
   static void ranges(Ranges& self, Visitor&& visit, const Keys& key) {
     visit(key[0], self.brightness, "factor in 1 -+ this");
@@ -84,8 +83,8 @@ Sample augment(Sample sample, const AugmentOptions& options, Rng& rng);
 // The parts, for tests and other users.
 namespace augment_parts {
 
-// Brightness, contrast, saturation and hue in random order, the same for all images of the list (the
-// contrast turns around their common mean). CV_8UC3, in place.
+// Brightness, contrast, saturation and hue in random order, the same for all images of the list
+// (the contrast turns around their common mean). CV_8UC3, in place.
 void jitter_colours(std::vector<cv::Mat*> images, const AugmentRanges& ranges, Rng& rng);
 
 // Fills 1..eraser_count rectangles with the image's mean colour. CV_8UC3, in place.
@@ -98,8 +97,8 @@ void mirror_and_swap(Sample& sample);
 // Turns everything upside down.
 void flip_vertically(Sample& sample);
 
-// Resizes to `size`; disparity is scaled by the ratio of widths. Dense truth takes the nearest pixel;
-// of sparse truth each known pixel moves to its nearest new place, the closest wins.
+// Resizes to `size`; disparity is scaled by the ratio of widths. Dense truth takes the nearest
+// pixel; of sparse truth each known pixel moves to its nearest new place, the closest wins.
 void resize(Sample& sample, cv::Size size);
 
 // The window at (x, y); parts outside the image are padded as described at augment().

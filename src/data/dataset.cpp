@@ -63,7 +63,8 @@ void keep_named(families::Refs& refs, const DatasetOptions& options) {
 
 void DatasetOptions::validate() const {
   check(std::isfinite(divisor) && divisor >= 0, ErrorKind::kUsage,
-        "setting 'divisor' is {}; expected a positive number, or 0 for the data set's own", divisor);
+        "setting 'divisor' is {}; expected a positive number, or 0 for the data set's own",
+        divisor);
   check(std::isfinite(max_disparity) && max_disparity >= 0, ErrorKind::kUsage,
         "setting 'max_disparity' is {}; expected a positive number, or 0 for the data set's own",
         max_disparity);

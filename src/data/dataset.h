@@ -53,9 +53,11 @@ struct DatasetOptions {
     visit("variant", self.variant, "Middlebury 2014: perfect, imperfect, all");
     visit("lighting", self.lighting, "Middlebury 2014, right image: default, E, L, all");
     visit("list", self.list, "the list file; with other names: the samples to keep, one per line");
-    visit("divisor", self.divisor, "disparity = value / divisor in integer files; 0 = as documented");
+    visit("divisor", self.divisor,
+          "disparity = value / divisor in integer files; 0 = as documented");
     visit("truth", self.truth, "auto, dense or sparse: which augmentation rules apply");
-    visit("max_disparity", self.max_disparity, "truth from here on is unknown, pixels; 0 = as documented");
+    visit("max_disparity", self.max_disparity,
+          "truth from here on is unknown, pixels; 0 = as documented");
   }
   // Throws Error(kUsage).
   void validate() const;

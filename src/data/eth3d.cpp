@@ -25,7 +25,8 @@ Refs eth3d(const DatasetOptions& options) {
     ref.calibration = images / "calib.txt";
     ref.sparse = true;
     if (!test) {
-      fs::path truth = fs::exists(images / "disp0GT.pfm") ? images : root / "two_view_training_gt" / scene;
+      fs::path truth =
+          fs::exists(images / "disp0GT.pfm") ? images : root / "two_view_training_gt" / scene;
       ref.disparity = truth / "disp0GT.pfm";
       ref.noc = {truth / "mask0nocc.png"};
     }

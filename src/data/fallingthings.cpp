@@ -12,12 +12,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kBaseline = 6.0;         // centimetres
-constexpr double kUnitsPerLength = 100.0; // depth files count 1/100 centimetre
+constexpr double kBaseline = 6.0;          // centimetres
+constexpr double kUnitsPerLength = 100.0;  // depth files count 1/100 centimetre
 
 // Focal length in pixels, the same for both cameras.
 double focal_length(const fs::path& settings) {
-  auto json = nlohmann::json::parse(read_file(settings, ErrorKind::kInput, 1 << 20), nullptr, false);
+  auto json =
+      nlohmann::json::parse(read_file(settings, ErrorKind::kInput, 1 << 20), nullptr, false);
   static const nlohmann::json::json_pointer where("/camera_settings/0/intrinsic_settings/fx");
   double fx = 0;
   if (!json.is_discarded() && json.contains(where) && json[where].is_number())

@@ -1,6 +1,6 @@
 // The readers behind open_dataset(), one a family of data sets. Each lists what it finds below
-// `options.root` and fills the coding; the common settings (divisor, limit, density, the list of names
-// to keep) are applied by open_dataset().
+// `options.root` and fills the coding; the common settings (divisor, limit, density, the list of
+// names to keep) are applied by open_dataset().
 #pragma once
 
 #include <vector>

@@ -98,8 +98,7 @@ void add_year(scan::Collector& out, const DatasetOptions& options, const Year& y
       fs::path all = base / year.all_truth / file, noc = base / year.noc_truth / file;
       bool has_all = fs::exists(all);
       ref.disparity = has_all || !fs::exists(noc) ? all : noc;
-      if (has_all)
-        ref.noc = {noc};
+      if (has_all) ref.noc = {noc};
       ref.noc_coding = has_all ? NocCoding::kKnown : NocCoding::kSameAsTruth;
       ref.objects = base / "obj_map" / file;
       ref.reflective = base / "disp_refl_occ" / file;
@@ -127,8 +126,7 @@ Refs kitti_mix(const DatasetOptions& options) {
           "data set {}: no KITTI {} was found; looked for {}. Put both years below one folder, or "
           "use kitti2012 or kitti2015 alone.",
           options.name, year->number,
-          (fs::path(options.root) / year->folders.front() / "training" /
-           year->images.front().first)
+          (fs::path(options.root) / year->folders.front() / "training" / year->images.front().first)
               .string());
   scan::Collector out(options, split != "test");
   add_year(out, options, k2012, split, "kitti2012/");

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "data/families.h"
 #include "data/scan.h"
+#include "io/codec.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -116,7 +117,7 @@ Refs list_file(const DatasetOptions& options) {
     if (int count = ++seen[ref.name]; count > 1) ref.name += fmt::format("-{}", count);
     if (columns.size() > 2) {
       ref.disparity = existing(columns[2]);
-      std::string extension = ref.disparity.extension().string();
+      std::string extension = lower_extension(ref.disparity);
       Kind kind{0, extension != ".pfm" && extension != ".npy"};
       for (std::size_t i = 3; i < columns.size(); ++i) {
         if (auto given = parse_kind(columns[i])) {
@@ -124,9 +125,10 @@ Refs list_file(const DatasetOptions& options) {
         } else {
           if (!ref.valid_mask.empty()) refuse("names two masks");
           if (!fs::exists(base / columns[i]))
-            refuse(fmt::format("'{}' is neither a kind (kitti, pfm, u8/N, u16/N) nor a mask file "
-                               "below {}",
-                               columns[i], base.empty() ? "." : base.string()));
+            refuse(
+                fmt::format("'{}' is neither a kind (kitti, pfm, u8/N, u16/N) nor a mask file "
+                            "below {}",
+                            columns[i], base.empty() ? "." : base.string()));
           ref.valid_mask = base / columns[i];
         }
       }

@@ -78,8 +78,8 @@ class Loader::Engine {
   const std::shared_ptr<const SampleSource> source_;
   const LoaderOptions options_;
   const std::int64_t size_;  // of an epoch; kEndless
-  std::int64_t start_ = 0;    // in the global stream
-  std::int64_t end_;          // of the global stream
+  std::int64_t start_ = 0;   // in the global stream
+  std::int64_t end_;         // of the global stream
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;
@@ -95,19 +95,19 @@ class Loader::Engine {
 
 Loader::Engine::Engine(std::shared_ptr<const SampleSource> source, LoaderOptions options,
                        LoaderPosition start)
-    : source_(std::move(source)),
-      options_(options),
-      size_(source_->size().value_or(kEndless)) {
+    : source_(std::move(source)), options_(options), size_(source_->size().value_or(kEndless)) {
   check(size_ > 0, ErrorKind::kInput, "the loader was given a source without samples");
-  check(start.epoch >= 0 && start.index >= 0 && (size_ != kEndless || start.epoch == 0) &&
-            start.epoch < kEndless / size_ && start.index <= size_,
-        ErrorKind::kUsage,
-        "the loader cannot start at sample {} of epoch {}: an epoch has {} samples. Was the data set "
-        "changed since the position was saved?",
-        start.index, start.epoch, size_);
+  check(
+      start.epoch >= 0 && start.index >= 0 && (size_ != kEndless || start.epoch == 0) &&
+          start.epoch < kEndless / size_ && start.index <= size_,
+      ErrorKind::kUsage,
+      "the loader cannot start at sample {} of epoch {}: an epoch has {} samples. Was the data set "
+      "changed since the position was saved?",
+      start.index, start.epoch, size_);
   start_ = size_ == kEndless ? start.index : start.epoch * size_ + start.index;
   end_ = options_.epochs > 0 && size_ != kEndless ? options_.epochs * size_ : kEndless;
-  int ahead = options_.ahead > 0 ? options_.ahead : std::max(2 * options_.batch, 2 * options_.workers);
+  int ahead =
+      options_.ahead > 0 ? options_.ahead : std::max(2 * options_.batch, 2 * options_.workers);
   ring_.resize(static_cast<std::size_t>(std::max(ahead, options_.batch)));
   try {
     for (int i = 0; i < options_.workers; ++i) workers_.emplace_back([this] { work(); });
@@ -175,12 +175,11 @@ Sample Loader::Engine::make(const Place& place) {
   const std::int64_t tries = std::min(size_, kMaxBrokenInRow);
   for (std::int64_t attempt = 0;; ++attempt) {
     std::int64_t at = place.index + attempt;
-    std::int64_t index =
-        place.order ? (*place.order)[static_cast<std::size_t>(at % size_)] : at;
-    std::uint64_t seed = mix_seed({static_cast<std::uint64_t>(options_.seed), kDrawStream,
-                                   static_cast<std::uint64_t>(place.epoch),
-                                   static_cast<std::uint64_t>(index),
-                                   static_cast<std::uint64_t>(attempt)});
+    std::int64_t index = place.order ? (*place.order)[static_cast<std::size_t>(at % size_)] : at;
+    std::uint64_t seed =
+        mix_seed({static_cast<std::uint64_t>(options_.seed), kDrawStream,
+                  static_cast<std::uint64_t>(place.epoch), static_cast<std::uint64_t>(index),
+                  static_cast<std::uint64_t>(attempt)});
     try {
       return source_->get(index, seed);
     } catch (const std::bad_alloc&) {
@@ -239,7 +238,8 @@ std::vector<Sample> Loader::Engine::next() {
         lock.lock();
         stats_.load_seconds += seconds;
       } else {
-        Slot& source = ring_[static_cast<std::size_t>(slot % static_cast<std::int64_t>(ring_.size()))];
+        Slot& source =
+            ring_[static_cast<std::size_t>(slot % static_cast<std::int64_t>(ring_.size()))];
         ready_.wait(lock, [&] { return source.ready; });
         Slot taken = std::exchange(source, Slot{});
         ++used_;

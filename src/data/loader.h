@@ -3,8 +3,8 @@
 // The order is a function of the seed alone. All processes of a run see one global stream: the
 // epochs one after another, each in its own shuffled order. A step takes batch * world samples from
 // it, and process `rank` gets the rank-th run of `batch` of these; so two processes with half the
-// batch see what one process with the whole batch sees, and a run can be resumed with another number
-// of processes.
+// batch see what one process with the whole batch sees, and a run can be resumed with another
+// number of processes.
 #pragma once
 
 #include <array>
@@ -62,10 +62,10 @@ struct LoaderPosition {
 };
 
 struct LoaderStats {
-  std::int64_t samples = 0;   // handed out
-  std::int64_t skipped = 0;   // broken ones met
-  double wait_seconds = 0;    // next() waited for samples
-  double load_seconds = 0;    // spent in the source, summed over the workers
+  std::int64_t samples = 0;  // handed out
+  std::int64_t skipped = 0;  // broken ones met
+  double wait_seconds = 0;   // next() waited for samples
+  double load_seconds = 0;   // spent in the source, summed over the workers
 };
 
 class Loader {

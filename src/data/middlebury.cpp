@@ -36,7 +36,8 @@ struct Size {
   const char* folder;  // of the tree
   double divisor;      // disparity = value / divisor
 };
-constexpr Size kSizes[] = {{"full", "FullSize", 1}, {"half", "HalfSize", 2}, {"third", "ThirdSize", 3}};
+constexpr Size kSizes[] = {
+    {"full", "FullSize", 1}, {"half", "HalfSize", 2}, {"third", "ThirdSize", 3}};
 
 // The size of a scene without a size folder, from its width: 2005 and 2006 full images are 1240 to
 // 1400 pixels wide.

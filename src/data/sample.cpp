@@ -120,8 +120,9 @@ cv::Mat read_noc(const SampleRef& ref, const cv::Mat& disparity) {
 
 // CV_32SC1 from an integer picture or a float map of whole numbers.
 cv::Mat read_objects(const fs::path& path) {
-  cv::Mat ids;
-  read_disparity(path, {.divisor = 1, .zero_is_invalid = false}).convertTo(ids, CV_32S);
+  cv::Mat values = read_disparity(path, {.divisor = 1, .zero_is_invalid = false}), ids;
+  values.setTo(0, values == kInvalidDisparity);
+  values.convertTo(ids, CV_32S);
   return ids;
 }
 

@@ -49,10 +49,10 @@ struct TruthCoding {
 
 // What the files of `SampleRef::noc` mean.
 enum class NocCoding {
-  kMask255,       // 255 = visible in both views (Middlebury, ETH3D)
-  kKnown,         // a disparity file: known there = visible in both views (KITTI's disp_noc)
-  kZeroVisible,   // 0 = visible; all files must say so (Sintel's occlusions and outofframe)
-  kSameAsTruth,   // no file: the truth itself is known only where both views see the pixel
+  kMask255,      // 255 = visible in both views (Middlebury, ETH3D)
+  kKnown,        // a disparity file: known there = visible in both views (KITTI's disp_noc)
+  kZeroVisible,  // 0 = visible; all files must say so (Sintel's occlusions and outofframe)
+  kSameAsTruth,  // no file: the truth itself is known only where both views see the pixel
 };
 
 // Where one sample lies. Empty paths: not at hand.
@@ -66,12 +66,13 @@ struct SampleRef {
   std::filesystem::path valid_mask;  // 0 = the truth is not to be used here
   std::filesystem::path reflective;  // a disparity file: known there = reflecting surface
   std::filesystem::path objects;     // ids: integer png or pfm
-  std::filesystem::path calibration; // where the data set gives one per pair; not read by load_sample
+  std::filesystem::path
+      calibration;  // where the data set gives one per pair; not read by load_sample
   bool sparse = false;
 };
 
-// Reads everything `ref` names. Throws Error(kInput) naming the file when one is missing, broken, or
-// of another size than the left image.
+// Reads everything `ref` names. Throws Error(kInput) naming the file when one is missing, broken,
+// or of another size than the left image.
 Sample load_sample(const SampleRef& ref);
 
 }  // namespace nmrf

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "io/codec.h"
 
 namespace nmrf::scan {
 namespace fs = std::filesystem;
@@ -14,7 +15,7 @@ namespace {
 constexpr int kMaxDepth = 12;
 
 constexpr const char* kImageExtensions[] = {".png", ".webp", ".jpg", ".jpeg", ".ppm",
-                                           ".pgm", ".bmp",  ".tif", ".tiff"};
+                                            ".pgm", ".bmp",  ".tif", ".tiff"};
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -79,7 +80,7 @@ fs::path child(const fs::path& folder, const std::vector<const char*>& names) {
 }
 
 bool is_image_extension(const std::string& extension) {
-  std::string small = lower(extension);
+  std::string small = lower_extension("x" + extension);
   return std::any_of(std::begin(kImageExtensions), std::end(kImageExtensions),
                      [&](const char* candidate) { return small == candidate; });
 }

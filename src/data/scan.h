@@ -26,7 +26,8 @@ std::vector<std::filesystem::path> folders_below(const std::filesystem::path& ro
 std::filesystem::path child(const std::filesystem::path& folder,
                             const std::vector<const char*>& names);
 
-// The first of `stem`.png, .webp, .jpg, .jpeg, .ppm, .pgm, .bmp, .tif, .tiff that exists, else empty.
+// The first of `stem`.png, .webp, .jpg, .jpeg, .ppm, .pgm, .bmp, .tif, .tiff that exists, else
+// empty.
 std::filesystem::path image_file(const std::filesystem::path& stem);
 // `path` where it exists, else empty.
 std::filesystem::path if_exists(const std::filesystem::path& path);
