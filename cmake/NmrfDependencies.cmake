@@ -38,3 +38,12 @@ if(UNIX AND NOT APPLE)
     endif()
   endif()
 endif()
+
+# Training in several processes needs libtorch's Gloo process group, whose header needs Gloo's own.
+find_path(NMRF_GLOO_INCLUDE gloo/rendezvous/store.h HINTS ${TORCH_INCLUDE_DIRS})
+if(NMRF_GLOO_INCLUDE)
+  set(NMRF_WITH_GLOO ON)
+else()
+  set(NMRF_WITH_GLOO OFF)
+  message(STATUS "Gloo headers not found (libgloo-dev): nmrf train will run in one process only")
+endif()

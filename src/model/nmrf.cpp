@@ -76,7 +76,12 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   record(trace, "fmap4_right", right_maps.fine);
   record(trace, "fmap8_right", right_maps.coarse);
 
+  if (how.scope == Scope::kSeeds) {
+    out.proposals.seeds = dpn_->seeds(left_maps.coarse, right_maps.coarse);
+    return out;
+  }
   out.proposals = dpn_->forward(left_maps.coarse, right_maps.coarse, trace);
+  if (how.scope == Scope::kProposals) return out;
 
   // Gradients stop at the candidate labels.
   auto labels = out.proposals.labels.detach();
