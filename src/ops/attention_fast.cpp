@@ -113,12 +113,17 @@ Tensor run_windows(const kernels::WindowShape& shape, const Tensor& qkv, const T
   return out;
 }
 
+// libtorch's functions take no undefined tensors: an empty one stands for an absent table.
+Tensor or_empty(const Tensor& table) { return table.defined() ? table : torch::empty({0}); }
+Tensor or_absent(const Tensor& table) { return table.numel() > 0 ? table : Tensor(); }
+
 struct WindowFunction : torch::autograd::Function<WindowFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& query,
                         const Tensor& key, const Tensor& value, const Tensor& bias, int64_t heads,
                         int64_t window, int64_t shift, bool own_only) {
     const auto shape = window_shape(qkv, heads, window, shift, own_only);
-    const Tables tables(shape, {query, key, value, bias});
+    const Tables tables(shape,
+                        {or_absent(query), or_absent(key), or_absent(value), or_absent(bias)});
     auto lse = torch::empty({shape.windows(), heads, shape.tokens()}, qkv.options());
     auto out = run_windows(shape, qkv, tables, lse);
     ctx->save_for_backward({qkv, query, key, value, bias, lse});
@@ -131,7 +136,8 @@ struct WindowFunction : torch::autograd::Function<WindowFunction> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     refuse_second_derivative();
-    const auto saved = ctx->get_saved_variables();
+    auto saved = ctx->get_saved_variables();
+    for (int i = 1; i <= 4; ++i) saved[i] = or_absent(saved[i]);
     const Tensor& qkv = saved[0];
     const auto shape =
         window_shape(qkv, ctx->saved_data["heads"].toInt(), ctx->saved_data["window"].toInt(),
@@ -352,8 +358,9 @@ torch::Tensor window_attention(const torch::Tensor& qkv, int64_t heads, int64_t 
   const auto shape = window_shape(x, heads, window, shift, own == OwnPixel::kItself);
   check_tables(shape, position);
   if (wants_gradient({x, position.query, position.key, position.value, position.bias}))
-    return WindowFunction::apply(x, position.query, position.key, position.value, position.bias,
-                                 heads, window, shift, own == OwnPixel::kItself);
+    return WindowFunction::apply(x, or_empty(position.query), or_empty(position.key),
+                                 or_empty(position.value), or_empty(position.bias), heads, window,
+                                 shift, own == OwnPixel::kItself);
   return run_windows(shape, x, Tables(shape, position), {});
 }
 

@@ -167,6 +167,10 @@ class Trainer {
                index + 1, stage.steps, stage.batch, stage.crop_width, stage.crop_height,
                enum_name(stage.scope), stage.lr, optimizer.parameters().size());
 
+    if (!start) {  // another scope, another loss
+      recent_loss_ = 0;
+      bad_in_a_row_ = 0;
+    }
     network_->train();
     Averages averages;
     auto window_start = Clock::now();
@@ -233,8 +237,7 @@ class Trainer {
     group_->sum_now(shared);
     loss = shared.item<double>() / group_->size();
     const double norm = optimizer.clip(config_.clip);
-    const bool exploded =
-        recent_loss_ > 0 && bad_in_a_row_ < config_.bad_steps && loss > config_.explode * recent_loss_;
+    const bool exploded = recent_loss_ > 0 && loss > config_.explode * recent_loss_;
     if (!std::isfinite(loss) || !std::isfinite(norm) || exploded) {
       ++skipped_;
       ++bad_in_a_row_;
