@@ -13,11 +13,15 @@ namespace nmrf {
 
 inline constexpr float kInvalidDisparity = std::numeric_limits<float>::infinity();
 
-// The result of matching one pair; all maps have the size of the matched images.
+// The result of matching one pair; the first three maps have one size.
 struct Disparity {
   cv::Mat map;         // CV_32FC1, pixels
   cv::Mat confidence;  // CV_32FC1 in [0, 1]: posterior probability of the winning label
   cv::Mat occluded;    // CV_8UC1, 255 where the left-right check failed; empty unless asked for
+  // The candidate labels that inference chose from, and the seeds they grew from, best seed first:
+  // CV_32FC(k), one element a cell of 8 x 8 pixels of the images after scaling, in their pixels. Empty
+  // unless asked for.
+  cv::Mat labels, seeds;
 };
 
 // How the numbers of an integer image become pixels of disparity.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <opencv2/core.hpp>
 #include <string>
+#include <vector>
 
 #include "nmrf/disparity.h"
 #include "nmrf/error.h"
@@ -22,6 +23,9 @@ struct MatcherOptions {
   // Largest disparity looked for, in pixels of the images that are matched (after scaling); rounded up
   // to a multiple of 8. 0 takes the model's own.
   int max_disp = 0;
+  // Changes of the model's own options, for experiments: "seeds.labels=2", "refinement.count=0". Those
+  // that need other weights are refused.
+  std::vector<std::string> set{};
 };
 
 enum class View { kLeft, kRight };
@@ -32,6 +36,7 @@ struct MatchOptions {
   // With a scale: resize the result back to the images' size (disparities grow along). Off, the result
   // has the size of the scaled images and its disparities are in their pixels.
   bool full_size = false;
+  bool keep_labels = false;  // also Disparity::labels and seeds; left view only
 };
 
 // Safe to use from several threads at once after loading.

@@ -49,6 +49,14 @@ cv::Mat to_mat(const torch::Tensor& map, int height, int width) {
   return cv::Mat(height, width, CV_32FC1, cropped.data_ptr()).clone();
 }
 
+// [1, h, w, k] as an image of k channels.
+cv::Mat to_cells(const torch::Tensor& values) {
+  auto cells = values[0].to(torch::kCPU).contiguous();
+  return cv::Mat(static_cast<int>(cells.size(0)), static_cast<int>(cells.size(1)),
+                 CV_32FC(static_cast<int>(cells.size(2))), cells.data_ptr())
+      .clone();
+}
+
 cv::Mat mirrored(const cv::Mat& image) {
   cv::Mat result;
   cv::flip(image, result, 1);
@@ -92,7 +100,7 @@ Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
     log_warning("the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
                 "need be. Install libopenblas0-pthread.",
                 blas_file());
-  LoadedModel loaded = load_model(model);
+  LoadedModel loaded = load_model(model, options.set);
   state->network = loaded.network;
   if (options.max_disp > 0) state->network->set_max_disp((options.max_disp + 7) / 8 * 8);
   try {
@@ -113,6 +121,8 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
         left.rows, right.cols, right.rows);
   check(how.scale > 0.01 && how.scale < 100, ErrorKind::kUsage,
         "scale is {}; expected a factor such as 0.5", how.scale);
+  check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
+        "candidate labels are kept for the left view only");
   const cv::Size original = left.size();
   if (how.scale != 1) {
     const cv::Size size(static_cast<int>(std::lround(original.width * how.scale)),
@@ -139,6 +149,10 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     auto out = state_->network->forward(left_tensor, right_tensor);
     result.map = to_mat(out.disparity, left.rows, left.cols);
     result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
+    if (how.keep_labels) {
+      result.labels = to_cells(8 * out.proposals.labels);
+      result.seeds = to_cells(8 * out.proposals.seeds.seeds.to(torch::kFloat));
+    }
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     check(text.find("memory") == std::string::npos, ErrorKind::kDevice,

@@ -137,11 +137,22 @@ ModelOptions options_of(const TensorFile& file, const std::string& path) {
   return options;
 }
 
-LoadedModel load_model(const std::string& path) {
+namespace {
+
+ModelOptions changed(ModelOptions options, const std::vector<std::string>& set) {
+  for (const auto& assignment : set) set_field(options, assignment);
+  options.validate();
+  return options;
+}
+
+}  // namespace
+
+LoadedModel load_model(const std::string& path, const std::vector<std::string>& set) {
   LoadedModel model;
   model.path = path;
   if (path.rfind(kFormulaPrefix, 0) == 0) {
-    model.network = make_network(preset_options(path.substr(std::strlen(kFormulaPrefix))), 0);
+    const std::string preset = path.substr(std::strlen(kFormulaPrefix));
+    model.network = make_network(changed(preset_options(preset), set), 0);
     fill_by_formula(model.network);
     model.metadata["trained"] = "no: weights by formula, the map means nothing";
     model.network->eval();
@@ -149,8 +160,11 @@ LoadedModel load_model(const std::string& path) {
   }
   TensorFile file = read_tensor_file(path);
   model.metadata = file.metadata;
-  model.network = make_network(options_of(file, path), 0);
+  model.network = make_network(changed(options_of(file, path), set), 0);
   LoadReport report = load_weights(model.network, file);
+  check(report.complete() || set.empty(), ErrorKind::kModel,
+        "{}: {} needs weights of its own, which this model does not have: {}", path,
+        fmt::join(set, " "), report.summary());
   check(report.complete(), ErrorKind::kModel,
         "{}: does not hold a complete network: {}\n`nmrf info {}` lists what it holds.", path,
         report.summary(), path);

@@ -42,7 +42,9 @@ struct LoadedModel {
 
 // Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel) that
 // lists them. "formula:paper" and "formula:fast" give untrained weights by formula.
-LoadedModel load_model(const std::string& path);
+// `set` changes model options before the network is built ("seeds.labels=2"): a change that asks for
+// weights the file does not have is an Error(kModel), weights that fall out of use are left.
+LoadedModel load_model(const std::string& path, const std::vector<std::string>& set = {});
 
 // Writes parameters and options (metadata key "options") as safetensors. `half` stores float16.
 void save_model(const std::filesystem::path& path, const Network& network,
