@@ -1,12 +1,13 @@
 // Disparity maps: what the matcher returns, and the file formats they live in.
 //
-// A disparity map is CV_32FC1, in pixels of the image it belongs to, d = x_left - x_right >= 0 for the
-// left view. An invalid pixel holds +infinity.
+// A disparity map is CV_32FC1, in pixels of the image it belongs to, d = x_left - x_right >= 0 for
+// the left view. An invalid pixel holds +infinity.
 #pragma once
 
 #include <filesystem>
 #include <limits>
 #include <opencv2/core.hpp>
+#include <string>
 
 namespace nmrf {
 
@@ -25,13 +26,15 @@ struct DisparityScale {
   bool zero_is_invalid = true;
 };
 
-// Reads .pfm, .npy (float32/float64, [H,W]), .tif/.tiff (32-bit float or 16-bit) and .png (16- or
-// 8-bit, `scale`). What the format marks as unknown (inf, NaN, zero in integer files) becomes
-// kInvalidDisparity. Throws Error(kInput).
+// Reads .pfm, .npy (float32/float64, [H,W]), .tif/.tiff (32-bit float, or 16-/8-bit by `scale`) and
+// .png (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in integer
+// files) becomes kInvalidDisparity; finite values of float files are kept as they are, negative
+// ones too (some data sets store -d). Throws Error(kInput).
 cv::Mat read_disparity(const std::filesystem::path& path, DisparityScale scale = {});
 
-// Writes by extension: .pfm (little-endian, invalid = inf), .png (16-bit, x256, valid pixels clamped
-// to 1..65535, invalid 0), .npy ('<f4'), .tif/.tiff (32-bit float). Atomic.
+// Writes by extension: .pfm (little-endian, invalid = inf), .png (16-bit, x256, valid pixels
+// clamped to 1..65535, invalid 0), .npy ('<f4'), .tif/.tiff (32-bit float). Every non-finite value
+// counts as invalid. Atomic.
 void write_disparity(const std::filesystem::path& path, const cv::Mat& disparity);
 
 // True for an extension (with the dot, any case) that write_disparity knows.

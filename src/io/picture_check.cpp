@@ -1,0 +1,271 @@
+#include "io/picture_check.h"
+
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <optional>
+
+#include "core/check.h"
+
+namespace nmrf {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 31;  // OpenCV counts bytes in an int
+
+std::uint8_t byte_at(std::string_view data, std::size_t at) {
+  return static_cast<std::uint8_t>(data[at]);
+}
+
+std::uint32_t big16(std::string_view data, std::size_t at) {
+  return static_cast<std::uint32_t>(byte_at(data, at)) << 8 | byte_at(data, at + 1);
+}
+
+std::uint32_t big32(std::string_view data, std::size_t at) {
+  return big16(data, at) << 16 | big16(data, at + 2);
+}
+
+std::uint32_t little32(std::string_view data, std::size_t at) {
+  return static_cast<std::uint32_t>(byte_at(data, at)) | byte_at(data, at + 1) << 8 |
+         byte_at(data, at + 2) << 16 | static_cast<std::uint32_t>(byte_at(data, at + 3)) << 24;
+}
+
+[[noreturn]] void truncated(const std::string& name, PictureKind kind, std::string_view detail) {
+  fail(ErrorKind::kInput, "{}: the {} is truncated: {}. Copy or download the file again.", name,
+       picture_kind_name(kind), detail);
+}
+
+// CRC-32 of zlib and PNG.
+std::uint32_t crc32(std::string_view data) {
+  static const std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> entries{};
+    for (std::uint32_t n = 0; n < 256; ++n) {
+      std::uint32_t c = n;
+      for (int bit = 0; bit < 8; ++bit) c = (c & 1) ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+      entries[n] = c;
+    }
+    return entries;
+  }();
+  std::uint32_t crc = 0xFFFFFFFFu;
+  for (char c : data) crc = table[(crc ^ static_cast<std::uint8_t>(c)) & 0xFF] ^ (crc >> 8);
+  return crc ^ 0xFFFFFFFFu;
+}
+
+void check_plausible(const std::string& name, PictureKind kind, std::uint64_t width,
+                     std::uint64_t height, std::uint64_t most_pixels) {
+  check(width > 0 && height > 0, ErrorKind::kInput, "{}: the {} has no pixels ({}x{}).", name,
+        picture_kind_name(kind), width, height);
+  check(width <= most_pixels && height <= most_pixels && width * height <= most_pixels,
+        ErrorKind::kInput,
+        "{}: the {} header says {}x{} pixels, more than a file of this length can hold. The file "
+        "is truncated or damaged.",
+        name, picture_kind_name(kind), width, height);
+}
+
+// Walks the chunks: each must be whole with the right checksum, and IEND must come.
+void check_png(std::string_view data, const std::string& name) {
+  constexpr auto kind = PictureKind::kPng;
+  std::size_t at = 8;
+  bool first = true;
+  while (true) {
+    if (data.size() - at < 12) truncated(name, kind, "the file ends before its end marker (IEND)");
+    const std::uint64_t length = big32(data, at);
+    if (length > data.size() - at - 12)
+      truncated(name, kind,
+                fmt::format("the file ends after {} bytes inside a block of data", data.size()));
+    const std::string_view type = data.substr(at + 4, 4);
+    check(crc32(data.substr(at + 4, length + 4)) == big32(data, at + 8 + length), ErrorKind::kInput,
+          "{}: the PNG image is damaged: wrong checksum in the block at byte {}. Copy or download "
+          "the file again.",
+          name, at);
+    if (first) {
+      check(type == "IHDR" && length == 13, ErrorKind::kInput,
+            "{}: the PNG image is damaged: it does not begin with its header (IHDR).", name);
+      // Deflate shrinks at most 1032 times, and a pixel takes at least one bit.
+      check_plausible(name, kind, big32(data, at + 8), big32(data, at + 12),
+                      std::uint64_t{data.size()} * 1032 * 8);
+      first = false;
+    }
+    if (type == "IEND") return;
+    at += 12 + length;
+  }
+}
+
+// Walks the segments, steps over the coded data of each scan, and wants the end marker. Trailing
+// bytes after it are common (cameras append previews) and harmless.
+void check_jpeg(std::string_view data, const std::string& name) {
+  constexpr auto kind = PictureKind::kJpeg;
+  std::size_t at = 2;
+  bool in_scan = false;
+  while (true) {
+    if (in_scan) {
+      at = data.find('\xFF', at);
+      if (at == std::string_view::npos) at = data.size();
+    }
+    if (data.size() - at < 2) truncated(name, kind, "the file ends before its end marker (EOI)");
+    const std::uint8_t lead = byte_at(data, at);
+    const std::uint8_t marker = byte_at(data, at + 1);
+    if (lead != 0xFF || marker == 0xFF) {  // fill bytes, or garbage that decoders step over too
+      ++at;
+      continue;
+    }
+    const bool stuffing = marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
+    if (stuffing) {  // an escaped FF, a restart marker: no length follows
+      at += 2;
+      continue;
+    }
+    if (marker == 0xD9) return;
+    if (data.size() - at < 4) truncated(name, kind, "the file ends inside a header");
+    const std::size_t length = big16(data, at + 2);
+    check(length >= 2, ErrorKind::kInput, "{}: the JPEG image is damaged at byte {}.", name, at);
+    if (length > data.size() - at - 2) truncated(name, kind, "the file ends inside a header");
+    const bool frame = marker >= 0xC0 && marker <= 0xC2;  // Huffman coded, baseline to progressive
+    if (frame && length >= 8) {
+      // Every block of 8x8 pixels costs at least one bit.
+      check_plausible(name, kind, big16(data, at + 7), big16(data, at + 5),
+                      std::uint64_t{data.size()} * 8 * 64);
+    }
+    in_scan = marker == 0xDA;
+    at += 2 + length;
+  }
+}
+
+void check_webp(std::string_view data, const std::string& name) {
+  if (data.size() < 20 || std::uint64_t{little32(data, 4)} + 8 > data.size())
+    truncated(name, PictureKind::kWebp,
+              fmt::format("its header promises {} bytes, the file has {}",
+                          std::uint64_t{little32(data, 4)} + 8, data.size()));
+}
+
+// A number of a PPM header, after white space and comments.
+std::optional<std::uint64_t> netpbm_number(std::string_view data, std::size_t& at) {
+  while (at < data.size()) {
+    if (data[at] == '#')
+      while (at < data.size() && data[at] != '\n') ++at;
+    else if (std::isspace(byte_at(data, at)))
+      ++at;
+    else
+      break;
+  }
+  std::uint64_t value = 0;
+  const std::size_t start = at;
+  while (at < data.size() && std::isdigit(byte_at(data, at)) && at - start < 10)
+    value = value * 10 + static_cast<std::uint64_t>(data[at++] - '0');
+  if (at == start) return std::nullopt;
+  return value;
+}
+
+void check_netpbm(std::string_view data, const std::string& name) {
+  constexpr auto kind = PictureKind::kNetpbm;
+  const char variety = data[1];
+  const bool bitmap = variety == '1' || variety == '4';
+  const bool colour = variety == '3' || variety == '6';
+  std::size_t at = 2;
+  const auto width = netpbm_number(data, at);
+  const auto height = netpbm_number(data, at);
+  const auto largest = bitmap ? std::optional<std::uint64_t>(1) : netpbm_number(data, at);
+  check(width && height && largest && *largest > 0 && *largest < 65536, ErrorKind::kInput,
+        "{}: the PPM/PGM image has no proper header (width, height, largest value).", name);
+  check_plausible(name, kind, *width, *height, std::uint64_t{data.size()} * 8);
+  if (variety < '4') return;  // numbers as text: the decoder counts them
+  const std::uint64_t row =
+      bitmap ? (*width + 7) / 8 : *width * (colour ? 3 : 1) * (*largest > 255 ? 2 : 1);
+  const std::uint64_t have = data.size() - at > 0 ? data.size() - at - 1 : 0;
+  if (row * *height > have)
+    truncated(name, kind,
+              fmt::format("{}x{} pixels need {} bytes, the file has {}", *width, *height,
+                          row * *height, have));
+}
+
+void check_bmp(std::string_view data, const std::string& name) {
+  constexpr auto kind = PictureKind::kBmp;
+  if (data.size() < 30) truncated(name, kind, "the file ends inside its header");
+  // The header's own idea of the file size is often wrong; the pixels are what counts.
+  const std::uint64_t offset = little32(data, 10);
+  if (little32(data, 14) < 40) return;  // OS/2 header: left to the decoder
+  const auto width = static_cast<std::int32_t>(little32(data, 18));
+  auto height = std::int64_t{static_cast<std::int32_t>(little32(data, 22))};
+  if (height < 0) height = -height;  // rows from the top
+  check(width > 0 && height > 0, ErrorKind::kInput, "{}: the BMP image has no pixels.", name);
+  const std::uint32_t bits = little32(data, 26) >> 16;
+  const std::uint32_t compression = data.size() >= 34 ? little32(data, 30) : 0;
+  if (compression == 1 || compression == 2) {  // run lengths: at most 255 pixels in two bytes
+    check_plausible(name, kind, static_cast<std::uint64_t>(width),
+                    static_cast<std::uint64_t>(height), std::uint64_t{data.size()} * 128);
+    return;
+  }
+  const std::uint64_t row = (static_cast<std::uint64_t>(width) * bits + 31) / 32 * 4;
+  const std::uint64_t need = row * static_cast<std::uint64_t>(height);
+  if (offset > data.size() || need > data.size() - offset)
+    truncated(name, kind, fmt::format("{}x{} pixels need {} bytes", width, height, need));
+}
+
+[[noreturn]] void not_a_picture(std::string_view data, const std::string& name) {
+  constexpr std::string_view advice = "Expected PNG, JPEG, TIFF, PPM/PGM, WebP or BMP.";
+  if (data.empty()) fail(ErrorKind::kInput, "{}: the file is empty. {}", name, advice);
+  if (data.substr(0, 30).starts_with("version https://git-lfs"))
+    fail(ErrorKind::kInput,
+         "{}: is a Git LFS pointer, not the image itself. Run 'git lfs pull' where it came from.",
+         name);
+  bool text = true;
+  for (char c : data.substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(c);
+    text = text && (byte >= 32 || std::isspace(byte));
+  }
+  if (text)
+    fail(ErrorKind::kInput, "{}: is not an image but looks like text, whatever its name says. {}",
+         name, advice);
+  fail(ErrorKind::kInput, "{}: is not an image of a known kind. {}", name, advice);
+}
+
+}  // namespace
+
+const char* picture_kind_name(PictureKind kind) {
+  switch (kind) {
+    case PictureKind::kPng:
+      return "PNG image";
+    case PictureKind::kJpeg:
+      return "JPEG image";
+    case PictureKind::kTiff:
+      return "TIFF image";
+    case PictureKind::kNetpbm:
+      return "PPM/PGM image";
+    case PictureKind::kWebp:
+      return "WebP image";
+    case PictureKind::kBmp:
+      return "BMP image";
+  }
+  return "image";
+}
+
+PictureKind check_picture(std::string_view data, const std::string& name) {
+  check(data.size() < kMaxBytes, ErrorKind::kInput,
+        "{}: is larger than 2 GiB, too large for an image.", name);
+  if (data.starts_with("\x89PNG\r\n\x1a\n")) {
+    check_png(data, name);
+    return PictureKind::kPng;
+  }
+  if (data.starts_with("\xFF\xD8\xFF")) {
+    check_jpeg(data, name);
+    return PictureKind::kJpeg;
+  }
+  using namespace std::string_view_literals;
+  if (data.starts_with("II*\0"sv) || data.starts_with("MM\0*"sv) || data.starts_with("II+\0"sv) ||
+      data.starts_with("MM\0+"sv))
+    return PictureKind::kTiff;  // a tree of offsets: libtiff refuses what is cut off
+  if (data.size() >= 12 && data.starts_with("RIFF") && data.substr(8, 4) == "WEBP") {
+    check_webp(data, name);
+    return PictureKind::kWebp;
+  }
+  if (data.size() >= 3 && data[0] == 'P' && data[1] >= '1' && data[1] <= '6' &&
+      (std::isspace(byte_at(data, 2)) || data[2] == '#')) {
+    check_netpbm(data, name);
+    return PictureKind::kNetpbm;
+  }
+  if (data.starts_with("BM") && data.size() >= 18 && data.substr(6, 4) == "\0\0\0\0"sv) {
+    check_bmp(data, name);
+    return PictureKind::kBmp;
+  }
+  not_a_picture(data, name);
+}
+
+}  // namespace nmrf
