@@ -28,7 +28,8 @@ Caster::Caster(const Scene& scene) {
   scene_ = rtcNewScene(device_);
   // Robust: no ray slips between two triangles that share an edge.
   rtcSetSceneFlags(scene_, RTC_SCENE_FLAG_ROBUST);
-  auto quality = scene.triangles().size() > 60000 ? RTC_BUILD_QUALITY_LOW : RTC_BUILD_QUALITY_MEDIUM;
+  // The better tree pays while the scene is small: long thin bars overlap each other in a plain one.
+  auto quality = scene.triangles().size() > 40000 ? RTC_BUILD_QUALITY_MEDIUM : RTC_BUILD_QUALITY_HIGH;
   rtcSetSceneBuildQuality(scene_, quality);
   RTCGeometry geometry = rtcNewGeometry(device_, RTC_GEOMETRY_TYPE_TRIANGLE);
   rtcSetGeometryBuildQuality(geometry, quality);

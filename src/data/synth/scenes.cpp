@@ -141,7 +141,7 @@ void lamps(Builder& b, Dice& dice, Vec3 center, float reach) {
                   (dice.real(0.6, 2) / std::sqrt(static_cast<float>(count)));
     light.reach = reach * dice.real(0.8, 2);
     light.size = dice.chance(0.6) ? reach * dice.real(0.02, 0.15) : 0;
-    light.shadows = shadows;
+    light.shadows = shadows && i < 2;  // the third only fills in
     scene.lights.push_back(light);
   }
   scene.corner_radius = dice.chance(0.7) ? 0.15f * reach * dice.real(0.5, 1.5) : 0;

@@ -5,12 +5,12 @@
 namespace nmrf::synth {
 namespace {
 
-// Points on a lamp, in its radius: three that tell whether a point may lie in half-shadow, then the
+// Points on a lamp, in its radius: two that tell whether a point may lie in half-shadow, then the
 // rest. They are fixed, so that both eyes see the same shadow.
-constexpr int kLampPoints = 7;
-constexpr int kFirstPoints = 3;
-constexpr float kLamp[kLampPoints][2] = {{0.9f, 0.f},    {-0.45f, 0.78f}, {-0.45f, -0.78f}, {0.f, 0.f},
-                                         {0.45f, 0.6f},  {-0.75f, 0.05f}, {0.4f, -0.62f}};
+constexpr int kLampPoints = 5;
+constexpr int kFirstPoints = 2;
+constexpr float kLamp[kLampPoints][2] = {
+    {0.7f, 0.5f}, {-0.7f, -0.5f}, {0.f, 0.f}, {-0.5f, 0.75f}, {0.5f, -0.75f}};
 
 float lift(const Hit& hit) { return 2e-4f + 2e-4f * hit.distance * length(hit.direction); }
 
@@ -61,7 +61,7 @@ Vec3 Shader::dented(const Hit& hit, const Material& material) const {
   if (left <= 0) return hit.normal;
   float u = hit.uv.x * f, v = hit.uv.y * f;
   std::uint32_t seed = material.texture.seed + 201;
-  auto height = [&](float x, float y) { return noise2(x, y, seed) + 0.5f * noise2(2.1f * x, 2.1f * y, seed + 1); };
+  auto height = [&](float x, float y) { return 1.3f * noise2(x, y, seed); };
   float base = height(u, v), step = 0.1f;
   Vec3 s, t;
   frame_of(hit.normal, s, t);
@@ -71,34 +71,55 @@ Vec3 Shader::dented(const Hit& hit, const Material& material) const {
 }
 
 void Shader::corners(const Hit* hits, const int* active, float* open) const {
-  // Four short rays about the normal; fixed directions, faded by distance.
+  std::fill(open, open + kPacket, 1.f);
   float radius = scene_.corner_radius;
-  float sum[kPacket] = {};
-  for (int k = 0; k < 4; ++k) {
-    float phi = 0.4f + 0.5f * kPi * static_cast<float>(k);
-    Packet packet;
-    for (int i = 0; i < kPacket; ++i) {
-      if (!active[i] || !hits[i].hit) {
-        packet.off(i);
-        continue;
-      }
-      Vec3 s, t;
-      frame_of(hits[i].flat, s, t);
-      Vec3 d = hits[i].flat * 0.65f + (s * std::cos(phi) + t * std::sin(phi)) * 0.76f;
-      packet.set(i, hits[i].point + hits[i].flat * lift(hits[i]), d, 0, radius);
+  if (radius <= 0) return;
+  // Four points by four short rays about the normal; fixed directions, faded by distance.
+  constexpr int kFirst[4] = {0, 2, 8, 10};  // upper left lane of each 2 x 2
+  Packet packet;
+  bool any = false;
+  for (int q = 0; q < 4; ++q) {
+    const Hit& h = hits[kFirst[q]];
+    Vec3 s, t;
+    if (active[kFirst[q]] && h.hit) frame_of(h.flat, s, t);
+    for (int k = 0; k < 4; ++k) {
+      int lane = 4 * q + k;
+      packet.off(lane);
+      if (!active[kFirst[q]] || !h.hit) continue;
+      constexpr float kCos[4] = {0.92106f, -0.38942f, -0.92106f, 0.38942f};
+      constexpr float kSin[4] = {0.38942f, 0.92106f, -0.38942f, -0.92106f};
+      Vec3 d = h.flat * 0.65f + (s * kCos[k] + t * kSin[k]) * 0.76f;
+      packet.set(lane, h.point + h.flat * lift(h), d, 0, radius);
+      any = true;
     }
-    caster_.nearest(packet, false);
-    for (int i = 0; i < kPacket; ++i)
-      if (packet.active[i] && packet.hit(i)) {
-        float near = 1 - packet.distance(i) / radius;
-        sum[i] += near * near;
-      }
   }
-  for (int i = 0; i < kPacket; ++i) open[i] = 1 - 0.22f * sum[i];
+  if (!any) return;
+  caster_.nearest(packet, false);
+  float found[4];
+  for (int q = 0; q < 4; ++q) {
+    float sum = 0;
+    for (int k = 0; k < 4; ++k)
+      if (packet.active[4 * q + k] && packet.hit(4 * q + k)) {
+        float near = 1 - packet.distance(4 * q + k) / radius;
+        sum += near * near;
+      }
+    found[q] = 1 - 0.22f * sum;
+  }
+  for (int i = 0; i < kPacket; ++i) {
+    if (!active[i] || !hits[i].hit) continue;
+    int own = i / 8 * 2 + i % 4 / 2;
+    for (int step : {0, 1, 2, 3}) {  // its own 2 x 2 first, then the others
+      int q = own ^ step;
+      if (active[kFirst[q]] && hits[kFirst[q]].hit && hits[kFirst[q]].object == hits[i].object) {
+        open[i] = found[q];
+        break;
+      }
+    }
+  }
 }
 
 void Shader::light(const Hit* hits, const Vec3* normals, const Vec3* albedo, const int* active,
-                   Vec3* colors) const {
+                   const int* lamp_points, Vec3* colors) const {
   for (const Light& lamp : scene_.lights) {
     float visible[kPacket], facing[kPacket], through[kPacket], far[kPacket];
     Vec3 toward[kPacket];
@@ -118,7 +139,7 @@ void Shader::light(const Hit* hits, const Vec3* normals, const Vec3* albedo, con
       wanted[i] = true;
     }
     if (lamp.shadows) {
-      int points = lamp.size > 0 ? kFirstPoints : 1;
+      int points = lamp.size > 0 && !lamp_points ? kFirstPoints : 1;
       float sum[kPacket] = {};
       int counted[kPacket] = {};
       Vec3 s, t;
@@ -128,13 +149,14 @@ void Shader::light(const Hit* hits, const Vec3* normals, const Vec3* albedo, con
         for (int k = from; k < to; ++k) {
           Packet packet;
           bool any = false;
-          Vec3 shift = (s * kLamp[k][0] + t * kLamp[k][1]) * (lamp.size > 0 ? lamp.size : 0.f);
           for (int i = 0; i < kPacket; ++i) {
             if (!lanes[i]) {
               packet.off(i);
               continue;
             }
             const Hit& h = hits[i];
+            const float* on_lamp = kLamp[lamp_points ? lamp_points[i] % kLampPoints : k];
+            Vec3 shift = (s * on_lamp[0] + t * on_lamp[1]) * lamp.size;
             bool behind = dot(h.flat, toward[i]) < 0;
             Vec3 origin = h.point + h.flat * (behind ? -lift(h) : lift(h));
             Vec3 d = lamp.sun ? lamp.place + shift : lamp.place + shift - origin;
@@ -202,7 +224,7 @@ void Shader::second_rays(const Hit* hits, const Vec3* normals, const int* active
   for (int i = 0; i < kPacket; ++i)
     if (packet.active[i] && behind[i].hit)
       behind[i].width += hits[i].distance * length(hits[i].direction) * spread_;
-  shade(behind, packet.active, seen, 1);
+  shade(behind, packet.active, nullptr, nullptr, seen, nullptr, 1);
   for (int i = 0; i < kPacket; ++i) {
     if (!packet.active[i]) continue;
     const Material& m = scene_.materials()[static_cast<std::size_t>(hits[i].material)];
@@ -212,16 +234,20 @@ void Shader::second_rays(const Hit* hits, const Vec3* normals, const int* active
   }
 }
 
-void Shader::shade(const Hit* hits, const int* active, Vec3* colors, int depth) const {
+void Shader::shade(const Hit* hits, const int* active, const float* open, const int* lamp_points,
+                   Vec3* colors, Vec3* bare) const {
+  shade(hits, active, open, lamp_points, colors, bare, 0);
+}
+
+void Shader::shade(const Hit* hits, const int* active, const float* open, const int* lamp_points,
+                   Vec3* colors, Vec3* bare, int depth) const {
   Vec3 normals[kPacket], albedo[kPacket];
-  float open[kPacket];
-  std::fill(open, open + kPacket, 1.f);
-  if (scene_.corner_radius > 0 && depth == 0) corners(hits, active, open);
   for (int i = 0; i < kPacket; ++i) {
     if (!active[i]) continue;
     const Hit& h = hits[i];
     if (!h.hit) {
       colors[i] = scene_.sky.color(h.direction);
+      if (bare) bare[i] = colors[i];
       continue;
     }
     const Material& m = scene_.materials()[static_cast<std::size_t>(h.material)];
@@ -229,10 +255,11 @@ void Shader::shade(const Hit* hits, const int* active, Vec3* colors, int depth) 
     albedo[i] = m.texture.color(h.uv, h.width);
     Vec3 around = mix(scene_.sky.ground, mix(scene_.sky.zenith, scene_.sky.horizon, 0.6f),
                       0.5f + 0.5f * normals[i].y);
-    colors[i] = albedo[i] * around * scene_.ambient_tint * (scene_.ambient * open[i]);
+    colors[i] = albedo[i] * around * scene_.ambient_tint * (scene_.ambient * (open ? open[i] : 1.f));
+    if (bare) bare[i] = albedo[i];
     if (m.emission > 0) colors[i] += albedo[i] * m.emission;
   }
-  light(hits, normals, albedo, active, colors);
+  light(hits, normals, albedo, active, lamp_points, colors);
   if (depth == 0) second_rays(hits, normals, active, colors);
   if (scene_.fog > 0)
     for (int i = 0; i < kPacket; ++i)

@@ -30,12 +30,21 @@ class Shader {
   // (less than 1 when several rays share one).
   void trace(Packet& packet, bool coherent, float fine, Hit* hits) const;
   // Colours (linear) of the hits of the lanes that are on.
-  void shade(const Hit* hits, const int* active, Vec3* colors, int depth = 0) const;
+  //   open: how much of the light from everywhere reaches each hit, from corners(); null = all
+  //   lamp_points: which point of every lamp each lane looks at, where many rays share a pixel;
+  //                null = as many as the shadow needs
+  //   bare: receives the colour of the surface itself, without light; may be null
+  void shade(const Hit* hits, const int* active, const float* open, const int* lamp_points,
+             Vec3* colors, Vec3* bare = nullptr) const;
+  // Darkening in corners, 1 = open. The lanes are a block of 4 x 4 pixels; one lane of each 2 x 2
+  // is examined and the others of the same object follow it.
+  void corners(const Hit* hits, const int* active, float* open) const;
 
  private:
+  void shade(const Hit* hits, const int* active, const float* open, const int* lamp_points,
+             Vec3* colors, Vec3* bare, int depth) const;
   void light(const Hit* hits, const Vec3* normals, const Vec3* albedo, const int* active,
-             Vec3* colors) const;
-  void corners(const Hit* hits, const int* active, float* open) const;
+             const int* lamp_points, Vec3* colors) const;
   void second_rays(const Hit* hits, const Vec3* normals, const int* active, Vec3* colors) const;
   Vec3 dented(const Hit& hit, const Material& material) const;
 

@@ -107,18 +107,15 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, int index
   camera.near_depth = 1.0001f * camera.focal * camera.baseline / static_cast<float>(options.max_disp);
   scene.sky_disparity = std::min(scene.sky_disparity, 0.25f * static_cast<float>(options.max_disp));
 
-  SynthPair pair;
-  Truth left = render_truth(scene, caster, camera, false);
-  Truth right = render_truth(scene, caster, camera, true);
-  pair.left_disparity = left.disparity, pair.right_disparity = right.disparity;
-  pair.left_occluded = left.occluded, pair.right_occluded = right.occluded;
-  pair.left_objects = left.objects, pair.right_objects = right.objects;
-
   CameraModel model(options, dice);
-  cv::Mat left_light = render_color(scene, caster, camera, false, model.misalignment(false), options.edge_samples);
-  cv::Mat right_light = render_color(scene, caster, camera, true, model.misalignment(true), options.edge_samples);
+  View left = render_view(scene, caster, camera, false, model.misalignment(false), options.edge_samples);
+  View right = render_view(scene, caster, camera, true, model.misalignment(true), options.edge_samples);
+  SynthPair pair;
+  pair.left_disparity = left.truth.disparity, pair.right_disparity = right.truth.disparity;
+  pair.left_occluded = left.truth.occluded, pair.right_occluded = right.truth.occluded;
+  pair.left_objects = left.truth.objects, pair.right_objects = right.truth.objects;
   float half_diagonal = 0.5f * std::hypot(sensor.width, sensor.height);
-  model.develop(left_light, right_light, camera.cx, camera.cy, half_diagonal, pair.left, pair.right);
+  model.develop(left.color, right.color, camera.cx, camera.cy, half_diagonal, pair.left, pair.right);
 
   Calibration& c = pair.calibration;
   c.fx = c.fy = camera.focal;

@@ -254,8 +254,12 @@ struct Evaluator {
   Vec3 leaves() const {
     Vec3 color = t.colors[0] * 0.45f;
     float scale = 1;
-    for (std::uint32_t layer = 0; layer < 3; ++layer, scale *= 1.5f) {
+    for (std::uint32_t layer = 0; layer < 2; ++layer, scale *= 1.6f) {
       float k = kept(w * scale);
+      if (k <= 0) {
+        color = mix(color, mean() * 0.8f, 0.5f);
+        continue;
+      }
       Cell c = cell2(x * scale, y * scale, t.seed + layer * 17u);
       float turn = 6.28f * unit_of(c.id * 3u) * t.b, cs = std::cos(turn), sn = std::sin(turn);
       float along = c.offset.x * sn + c.offset.y * cs, across = c.offset.x * cs - c.offset.y * sn;
@@ -264,7 +268,7 @@ struct Evaluator {
       float light = 0.65f + 0.7f * unit_of(c.id * 11u) - 0.4f * std::abs(across);
       color = mix(color, mix(t.colors[1], any(c.id >> 6), 0.6f) * mix(0.8f, light, k), on);
     }
-    return color * (1 + 0.35f * fractal(0.15f, 0.15f, 3, 8));
+    return color * (1 + 0.35f * fractal(0.15f, 0.15f, 2, 8));
   }
   Vec3 random_cells() const {
     std::uint32_t h = hash(floor_int(x), floor_int(y), t.seed);

@@ -21,12 +21,13 @@ struct Truth {
   cv::Mat occluded;   // CV_8UC1, 255 where the other camera does not see the point
 };
 
-// Casts one ray per pixel.
-Truth render_truth(const Scene& scene, const Caster& caster, const StereoCamera& camera, bool right);
-
-// The colour image, CV_32FC3 (red, green, blue, linear). Pixels at edges and fine detail take
-// `edge_samples` rays, the others one.
-cv::Mat render_color(const Scene& scene, const Caster& caster, const StereoCamera& camera,
-                     bool right, const Misalignment& misalignment, int edge_samples);
+// Both of one eye. The colour is CV_32FC3 (red, green, blue, linear); pixels at edges of surfaces and
+// shadows take `edge_samples` rays, the others one.
+struct View {
+  Truth truth;
+  cv::Mat color;
+};
+View render_view(const Scene& scene, const Caster& caster, const StereoCamera& camera, bool right,
+                 const Misalignment& misalignment, int edge_samples);
 
 }  // namespace nmrf::synth
