@@ -8,13 +8,18 @@ namespace nmrf::synth {
 
 class Builder {
  public:
-  Builder(const SynthOptions& options, const MaterialMaker& make, Scene& scene)
-      : options(options), make(make), scene(scene) {}
+  // `pixel`: angle of a pixel, radians.
+  Builder(const SynthOptions& options, const MaterialMaker& make, Scene& scene, float pixel)
+      : options(options), make(make), scene(scene), pixel(pixel) {}
 
   const SynthOptions& options;
   const MaterialMaker& make;
   Scene& scene;
+  const float pixel;
 
+  // The size of a pixel at a point, metres; scenes are built around a camera near the origin. Used
+  // to make leaves as fine as can be seen, and wires no finer.
+  float pixel_at(Vec3 point) const { return pixel * std::max(length(point), 1.f); }
   // `count` times the setting `clutter` (or `thin`), at random rounded up or down.
   int amount(Dice& dice, double count) const;
   int thin_amount(Dice& dice, double count) const;
@@ -77,6 +82,8 @@ class Builder {
   void bicycle(Dice& dice, const Transform& at);
 
  private:
+  // Leaves for a crown of puffs of radius `puff` around `centers`, as fine as the distance asks for.
+  void leaves(Dice& dice, const Transform& at, const std::vector<Vec3>& centers, Vec3 puff, int material);
   void leg_frame(const Transform& at, Vec3 size, float thickness, bool round, int material);
 };
 

@@ -102,6 +102,14 @@ Texture MaterialMaker::photo(Dice& dice, float height) const {
   return t;
 }
 
+void MaterialMaker::calm(Dice& dice, Texture& t) const {
+  float keep = dice.real(0.1, 0.6);
+  for (auto& c : t.colors) {
+    float grey = luminance(c);
+    c = mix(Vec3{grey, grey, grey}, c, keep);
+  }
+}
+
 void MaterialMaker::finish(Dice& dice, Material& m) const {
   if (dice.chance(options_.shiny)) {
     m.specular = dice.log_real(0.05, 1.2);
@@ -176,6 +184,7 @@ Material MaterialMaker::wall(Dice& dice) const {
     float keep = kind == 2 ? dice.real(0.2, 0.7) : dice.log_real(0.02, 0.25);
     for (auto& c : m.texture.colors) c = mix(light, c, keep);
   }
+  if (dice.chance(0.6)) calm(dice, m.texture);
   if (kind == 3 && dice.chance(0.7))
     m.texture.colors[0] = jitter(dice, linear(0xa4442e), 0.2f),
     m.texture.colors[1] = jitter(dice, linear(0x8b5a4a), 0.2f),
@@ -202,6 +211,7 @@ Material MaterialMaker::floor(Dice& dice) const {
     for (auto& c : m.texture.colors) c = jitter(dice, base, 0.18f);
     m.texture.colors[3] = base * 0.3f;
   }
+  if (dice.chance(0.75)) calm(dice, m.texture);
   m.texture.rotate(dice.chance(0.8) ? (dice.chance(0.5) ? 0 : 0.5f * kPi) : dice.real(0, kPi));
   if (dice.chance(options_.shiny)) {
     m.specular = dice.real(0.1, 0.8), m.shininess = dice.log_real(15, 150);

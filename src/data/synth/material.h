@@ -57,6 +57,8 @@ class MaterialMaker {
   // Four colours that go together.
   void palette(Dice& dice, Texture& texture) const;
   Texture pattern(Dice& dice, Pattern pattern, float cell) const;
+  // Takes most of the colour out, as of things that cover large surfaces.
+  void calm(Dice& dice, Texture& texture) const;
   Texture photo(Dice& dice, float height) const;
   void finish(Dice& dice, Material& material) const;  // highlights, mirrors, dents
 

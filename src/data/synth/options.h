@@ -56,7 +56,7 @@ struct SynthOptions {
   double white_balance = 1;  // differences between the eyes
   double rectification = 1;  // vertical misalignment, always below 1.5 pixels times this
   double jpeg = 0.2;         // chance of compression
-  double grey = 0.12;        // chance of a pair without colour
+  double grey = 0.15;        // chance of a pair without colour
   int edge_samples = 6;      // rays through a pixel at edges and fine detail
 
   template <class Self, class Visitor>

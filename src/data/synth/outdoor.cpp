@@ -29,14 +29,14 @@ void Builder::tree(Dice& dice, const Transform& at, float height) {
   float radius = height * dice.real(0.015, 0.035), stem = height * dice.real(0.2, 0.45);
   bool bare = dice.chance(0.2);
   if (!bare && dice.chance(0.2)) {  // conifer: tiers of drooping needles
-    bar(at, {}, {0, height * 0.95f, 0}, radius, bark, 8);
+    scene.add(tube({{}, {0, height * 0.5f, 0}, {0, height * 0.95f, 0}}, 0.6f * radius, 0.1f * radius, 8), at, bark);
     int green = scene.add_material(make.foliage(dice));
     Mesh needles;
-    int tiers = dice.count(6, 12);
+    int tiers = dice.count(10, 18);
     for (int i = 0; i < tiers; ++i) {
       float t = static_cast<float>(i) / static_cast<float>(tiers);
       float r = height * 0.22f * (1.05f - t);
-      needles.append(leaf_cloud(dice, {r, height * 0.05f, r}, static_cast<int>(130 * (1.2f - t)), height * 0.035f),
+      needles.append(leaf_cloud(dice, {r, height * 0.035f, r}, static_cast<int>(320 * (1.1f - t)), height * 0.022f),
                      Transform::move({0, mix(height * 0.15f, height * 0.97f, t), 0}));
     }
     scene.add(needles, at, green);
@@ -52,23 +52,35 @@ void Builder::tree(Dice& dice, const Transform& at, float height) {
          radius * 0.7f, depth - 1, tips);
   scene.add(wood, at, bark);
   if (bare) return;
-  int green = scene.add_material(make.foliage(dice));
+  float puff = (height - stem) * dice.real(0.14, 0.25);
+  leaves(dice, at, tips, {puff, puff * 0.8f, puff}, scene.add_material(make.foliage(dice)));
+}
+
+void Builder::leaves(Dice& dice, const Transform& at, const std::vector<Vec3>& centers, Vec3 puff,
+                     int material) {
+  constexpr float kMost = 5500, kLeafPixels = 5;
+  float area = 0.5f * kPi * puff.x * puff.y * static_cast<float>(centers.size()) * at.scale() * at.scale();
+  float seen = pixel_at(at.point(centers.front()));
+  float count = std::clamp(area / (kLeafPixels * seen * seen), 150.f, kMost);
+  float leaf = std::sqrt(dice.real(0.8, 1.6) * area / (0.3f * count)) / at.scale();
+  int each = std::max(4, static_cast<int>(count / static_cast<float>(centers.size())));
   Mesh crown;
-  float leaf = height * dice.real(0.018, 0.045);
-  auto count = static_cast<int>(dice.real(900, 2200) / static_cast<float>(std::max<std::size_t>(tips.size(), 1)));
-  float puff = (height - stem) * dice.real(0.16, 0.26);
-  for (Vec3 tip : tips)
-    crown.append(leaf_cloud(dice, {puff, puff * 0.8f, puff}, std::max(count, 8), leaf), Transform::move(tip));
-  scene.add(crown, at, green);
+  for (Vec3 center : centers) crown.append(leaf_cloud(dice, puff, each, leaf), Transform::move(center));
+  scene.add(crown, at, material);
 }
 
 void Builder::bush(Dice& dice, const Transform& at, float size) {
   int green = scene.add_material(make.foliage(dice));
   Material dark = make.foliage(dice);
-  for (auto& c : dark.texture.colors) c = c * 0.35f;
+  for (auto& c : dark.texture.colors) c = c * 0.3f;
   Vec3 r{size * dice.real(0.4, 0.7), size * dice.real(0.35, 0.55), size * dice.real(0.4, 0.7)};
-  part(blob(dice, r * 0.8f, 0.35f, 18), at, {0, r.y * 0.8f, 0}, std::move(dark));
-  part(leaf_cloud(dice, r, dice.count(250, 700), size * dice.real(0.05, 0.12)), at, {0, r.y, 0}, green);
+  part(blob(dice, r * 0.75f, 0.4f, 18), at, {0, r.y * 0.75f, 0}, std::move(dark));
+  std::vector<Vec3> centers;
+  for (int i = dice.count(5, 12); i > 0; --i) {
+    Vec3 d = dice.unit();
+    centers.push_back(Vec3{0, r.y, 0} + Vec3{d.x, std::abs(d.y), d.z} * r * 0.6f);
+  }
+  leaves(dice, at, centers, r * 0.55f, green);
 }
 
 void Builder::hedge(Dice& dice, const Transform& at, float length, float height) {
@@ -107,13 +119,14 @@ void Builder::fence(Dice& dice, const Transform& at, float length, float height)
       break;
     }
     case 1: {  // iron bars
-      float step = dice.real(0.09, 0.16);
-      for (float x = -length / 2; x < length / 2; x += step) rod({x, 0, 0}, {x, height, 0}, 0.009f, 4);
+      float r = std::max(0.009f, 0.5f * pixel_at(at.shift) / at.scale()), step = std::max(dice.real(0.09, 0.16), 5 * r);
+      for (float x = -length / 2; x < length / 2; x += step) rod({x, 0, 0}, {x, height, 0}, r, 4);
       for (float y : {0.1f, 0.95f}) add({length, 0.03f, 0.03f}, {0, height * y, 0});
       break;
     }
     case 2: {  // wire mesh between posts
-      float step = dice.real(0.08, 0.2), r = dice.real(0.002, 0.005);
+      float thin = 0.45f * pixel_at(at.shift) / at.scale();  // finer wires would only flicker
+      float r = std::max(dice.real(0.002, 0.005), thin), step = std::max(dice.real(0.08, 0.2), 8 * r);
       for (float x = -length / 2; x < length / 2; x += step) rod({x, 0, 0}, {x, height, 0}, r, 3);
       for (float y = step; y < height; y += step) rod({-length / 2, y, 0}, {length / 2, y, 0}, r, 3);
       for (float x = -length / 2; x <= length / 2; x += 2) rod({x, 0, 0}, {x, height * 1.05f, 0}, 0.025f, 7);
@@ -242,7 +255,7 @@ void Builder::tuft(Dice& dice, const Transform& at, float size) {
 
 void Builder::wires(Dice& dice, Vec3 from, Vec3 to, int count) {
   int black = scene.add_material(make.rubber(dice));
-  float sag = dice.real(0.01, 0.05) * length(to - from), r = dice.real(0.004, 0.02);
+  float sag = dice.real(0.01, 0.05) * length(to - from), r = std::max(dice.real(0.004, 0.02), 0.55f * pixel_at(mix(from, to, 0.5f)));
   for (int i = 0; i < count; ++i) {
     Vec3 shift{0.25f * static_cast<float>(i), 0.2f * static_cast<float>(i % 2), 0};
     std::vector<Vec3> path;

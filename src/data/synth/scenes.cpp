@@ -13,7 +13,7 @@ struct KindSpans {
 
 KindSpans spans_of(SceneKind kind) {
   switch (kind) {
-    case SceneKind::kRoom: return {{0.15f, 1}, {0.25f, 1}, {0.55f, 0.8f}};
+    case SceneKind::kRoom: return {{0.15f, 1}, {0.1f, 1}, {0.55f, 0.8f}};
     case SceneKind::kStreet: return {{0.35f, 1}, {0.1f, 0.75f}, {0.28f, 0.65f}};
     case SceneKind::kPark: return {{0.3f, 1}, {0, 0.75f}, {0.5f, 0.7f}};
     case SceneKind::kStill: return {{0, 0.35f}, {0.45f, 1}, {0.65f, 0.85f}};

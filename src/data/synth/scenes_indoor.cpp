@@ -71,15 +71,15 @@ void build_room(Builder& b, Dice& dice, StereoCamera& camera) {
           scene.add(folded_sheet(dice, span, h * 0.85f, 0.08f), here * Transform::move({0, h * 0.5f, -0.12f}), b.make.cloth(dice, 1));
         }
       }
-      x += span + dice.real(0, 0.5);
+      x += span + dice.real(0, 0.25);
     }
   };
   along_wall(Transform::move({0, 0, d}), w);
   along_wall(Transform::move({-w / 2, 0, d / 2}) * Transform::turn_y(-0.5f * kPi), d);
   along_wall(Transform::move({w / 2, 0, d / 2}) * Transform::turn_y(0.5f * kPi), d);
   if (dice.chance(0.4)) scene.add(height_field(w * 0.6f, d * 0.4f, 2, 2, [](float, float) { return 0.008f; }), Transform::move({0, 0, d / 2}), b.make.cloth(dice, 1.5f));
-  for (int i = b.amount(dice, 3.5); i > 0; --i) {
-    Transform at = Transform::move({dice.real(-0.38, 0.38) * w, 0, dice.real(0.3, 0.8) * d}) * Transform::turn_y(dice.real(0, 2 * kPi));
+  for (int i = b.amount(dice, 2 + 0.22 * w * d); i > 0; --i) {
+    Transform at = Transform::move({dice.real(-0.4, 0.4) * w, 0, dice.real(0.3, 0.85) * d}) * Transform::turn_y(dice.real(0, 2 * kPi));
     switch (dice.count(0, 6)) {
       case 0: b.chair(dice, at); break;
       case 1: {
@@ -132,16 +132,16 @@ void build_still(Builder& b, Dice& dice, StereoCamera& camera) {
   }
   if (dice.chance(0.25))
     b.lattice(dice, Transform::move({dice.real(-0.5, 0.5), 0.4f, far - dice.real(0.05, 0.3)}) * Transform::turn_y(dice.real(-0.4, 0.4)), dice.real(0.5, 1.2), dice.real(0.5, 1));
-  for (int i = dice.count(0, 4); i > 0; --i) {  // boxes that others stand on, higher at the back
+  for (int i = dice.count(1, 6); i > 0; --i) {  // boxes that others stand on, higher at the back
     float s = dice.real(0.2, 0.5), z = dice.real(0, 0.9) * far;
     Transform at = Transform::move({dice.real(-0.7, 0.7), 0, z}) * Transform::turn_y(dice.real(-0.5, 0.5));
     b.part(box({s, s * 0.6f, s * 0.7f}), at, {0, s * 0.3f, 0}, b.make.any(dice, s));
     for (int k = dice.count(0, 2); k > 0; --k)
       b.small_thing(dice, at * Transform::move({dice.real(-0.3, 0.3) * s, s * 0.6f, 0}), dice.real(0.12, 0.35));
   }
-  for (int i = b.amount(dice, dice.real(7, 22)); i > 0; --i) {
-    float z = dice.real(-0.55, 0.92) * far;
-    Transform at = Transform::move({dice.real(-0.75, 0.75) * (1 + 0.3f * z), 0, z});
+  for (int i = b.amount(dice, dice.real(10, 34)); i > 0; --i) {
+    float z = dice.real(-0.5, 0.92) * far;
+    Transform at = Transform::move({dice.real(-0.65, 0.65) * (1 + 0.3f * z), 0, z});
     float size = dice.log_real(0.08, 0.45);
     switch (dice.count(0, 9)) {
       case 0: b.book_row(dice, at * Transform::turn_y(dice.normal(0.3)), dice.real(0.15, 0.5), dice.real(0.18, 0.32)); break;

@@ -19,10 +19,11 @@ struct Probe {
   float sky = 0;      // share
   float largest = 0;  // share of the most frequent object
   float spread = 1;   // depth of the median relative to `near`
+  int objects = 0;    // how many were met
   // How unsuitable the view is for learning: 0 is good.
   float badness() const {
-    return std::max(0.f, sky - 0.4f) * 3 + std::max(0.f, largest - 0.7f) * 2 +
-           std::max(0.f, spread - 12) * 0.05f;
+    return std::max(0.f, sky - 0.4f) * 3 + std::max(0.f, largest - 0.55f) * 2 +
+           std::max(0.f, spread - 12) * 0.05f + static_cast<float>(std::max(0, 12 - objects)) * 0.04f;
   }
 };
 
@@ -53,6 +54,7 @@ Probe probe(const Scene& scene, const Caster& caster, const StereoCamera& camera
   p.near = depths[static_cast<std::size_t>(kNearShare * count)];
   p.sky = static_cast<float>(sky / count);
   for (auto [object, n] : objects) p.largest = std::max(p.largest, static_cast<float>(n / count));
+  p.objects = static_cast<int>(objects.size());
   p.spread = depths[static_cast<std::size_t>(0.5 * (count - sky))] / p.near;
   return p;
 }
@@ -71,7 +73,7 @@ void build(SceneKind kind, Builder& b, Dice& dice, StereoCamera& camera) {
 }  // namespace
 }  // namespace synth
 
-SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, int index) {
+SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int64_t index) {
   using namespace synth;
   options.validate();
   Dice dice(mix_seed({seed, static_cast<std::uint64_t>(index)}));
@@ -80,7 +82,7 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, int index
   StereoCamera camera = camera_of(options, sensor);
   MaterialMaker make(options);
   Scene scene;
-  Builder builder(options, make, scene);
+  Builder builder(options, make, scene, 1 / camera.focal);
   Dice scene_dice = dice.fork();
   build(kind, builder, scene_dice, camera);
   Caster caster(scene);

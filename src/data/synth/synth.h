@@ -28,7 +28,7 @@ struct SynthPair {
 // Renders pair number `index` of the series `seed`. The result depends on nothing else: neither on
 // threads nor on what was rendered before. Works in the calling thread. Safe to call from many.
 // Throws Error(kUsage) for bad options, Error(kInput) for a bad folder of textures.
-SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, int index);
+SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int64_t index);
 
 // How well the truth of a pair explains its images.
 struct SynthCheck {
