@@ -19,6 +19,7 @@ struct Command {
 int cmd_match(int argc, char** argv);
 int cmd_convert(int argc, char** argv);
 int cmd_info(int argc, char** argv);
+int cmd_synth(int argc, char** argv);
 int cmd_train(int argc, char** argv);
 
 // Options that every command has: --quiet, --verbose, --threads.

@@ -18,6 +18,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"match", "disparity, depth and point clouds from stereo pairs", cmd_match},
     {"train", "train or fine-tune a network", cmd_train},
+    {"synth", "render stereo scenes with exact disparity", cmd_synth},
     {"convert", "turn a .pth checkpoint into a .safetensors model", cmd_convert},
     {"info", "options, parameters and arithmetic of a model", cmd_info},
 };

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "data/modals.h"
 
 namespace nmrf {
 namespace {
@@ -42,8 +41,10 @@ Batch make_batch(const std::vector<Sample>& samples, ModalKind modals, torch::De
       std::memcpy(truth.data_ptr<float>() + y * width, sample.disparity.ptr<float>(y),
                   static_cast<std::size_t>(width) * sizeof(float));
     if (modals == ModalKind::kSuperpixel) {
-      std::vector<float> found = sample_modals(sample);
-      all_modals.push_back(torch::tensor(found).view({height / 8, width / 8, 4}));
+      check(!sample.modals.empty(), ErrorKind::kFailure, "{}: comes without modals", sample.name);
+      cv::Mat found = sample.modals;
+      all_modals.push_back(
+          torch::from_blob(found.data, {found.rows, found.cols, 4}, torch::kFloat).clone());
     }
   }
   batch.truth.valid = torch::isfinite(batch.truth.disparity);

@@ -16,7 +16,7 @@ struct Batch {
   std::int64_t size() const { return left.size(0); }
 };
 
-// Stacks samples of one size; with `modals` also the superpixel modals of each.
+// Stacks samples of one size; for ModalKind::kSuperpixel also the modals that each brings along.
 Batch make_batch(const std::vector<Sample>& samples, ModalKind modals, torch::Device device);
 
 // A part of a batch.

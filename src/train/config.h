@@ -9,6 +9,7 @@
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "data/synth/options.h"
 #include "model/nmrf.h"
 #include "train/losses.h"
 
@@ -46,6 +47,7 @@ struct TrainConfig {
   std::string init;  // weights to start from
   std::array<DatasetOptions, kSources> sources;  // an empty name: none
   std::array<int, kSources> repeat{1, 1, 1, 1};
+  SynthOptions synth;  // of a source called "synth"
   std::string cache;  // folder of superpixels; empty = beside the run
   AugmentOptions augment;
   int workers = 2;
@@ -80,6 +82,7 @@ struct TrainConfig {
     visit("data.workers", self.workers, "threads that load ahead");
     visit("data.broken", self.broken, "a sample that cannot be read: skip or fatal");
     visit("data.cache", self.cache, "folder of computed superpixels; empty = in the run's folder");
+    below("synth.", self.synth, visit);
     below("augment.", self.augment, visit);
     below("loss.", self.loss, visit);
     visit("train.seed", self.seed, "of weights, order and augmentation");

@@ -18,10 +18,10 @@ torch::Tensor smooth(const torch::Tensor& difference) {
   return torch::where(size < 1, 0.5 * size * size, size - 0.5);
 }
 
-// The true elements of `mask`; the sum is zero (with gradient) when there are none.
-LossTerm masked(const torch::Tensor& values, const torch::Tensor& mask) {
+// Mean over the true elements of `mask`; zero (with gradient) when there are none.
+torch::Tensor masked_mean(const torch::Tensor& values, const torch::Tensor& mask) {
   auto kept = torch::where(mask, values, torch::zeros_like(values));
-  return {kept.sum(), mask.sum().to(values.scalar_type())};
+  return kept.sum() / mask.sum().clamp_min(1);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ torch::Tensor counted_pixels(const Truth& truth, double max_disp) {
   return truth.valid & (truth.disparity > 0) & (truth.disparity < max_disp);
 }
 
-LossTerm init_loss_dense(const torch::Tensor& cost, const Truth& truth, double max_disp) {
+torch::Tensor init_loss_dense(const torch::Tensor& cost, const Truth& truth, double max_disp) {
   const int64_t planes = cost.size(3), width = truth.disparity.size(2);
   torch::Tensor target, seen;
   {
@@ -51,31 +51,31 @@ LossTerm init_loss_dense(const torch::Tensor& cost, const Truth& truth, double m
     seen = mass.squeeze(-1) > 0;
     target = histogram / mass.clamp_min(1e-12);
   }
-  return masked(-(target * cost.log_softmax(-1)).sum(-1), seen);
+  return masked_mean(-(target * cost.log_softmax(-1)).sum(-1), seen);
 }
 
-LossTerm proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
+torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
                                   const torch::Tensor& counted, double max_disp) {
   auto truths = by_cell(truth.disparity).unsqueeze(-1);               // [B, h, w, 64, 1]
   auto mask = by_cell(counted & (truth.disparity < max_disp));        // [B, h, w, 64]
   auto difference = static_cast<double>(kCell) * labels.unsqueeze(3) - truths;  // [B,h,w,64,k]
   auto closest = std::get<1>(difference.abs().min(-1, true));
-  return masked(smooth(difference.gather(-1, closest).squeeze(-1)), mask);
+  return masked_mean(smooth(difference.gather(-1, closest).squeeze(-1)), mask);
 }
 
-LossTerm coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
+torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
                           const torch::Tensor& counted, bool smooth_l1) {
   auto truths = by_cell(truth.disparity).unsqueeze(3);  // [B, h, w, 1, 64]
   auto difference = static_cast<double>(kCell) * hypotheses.disparity - truths;
   auto error = smooth_l1 ? smooth(difference) : difference.abs();
   auto expected = (hypotheses.score.softmax(3) * error).sum(3);  // [B, h, w, 64]
-  return masked(expected, by_cell(counted));
+  return masked_mean(expected, by_cell(counted));
 }
 
-LossTerm fine_loss(const torch::Tensor& disparity, const Truth& truth,
+torch::Tensor fine_loss(const torch::Tensor& disparity, const Truth& truth,
                         const torch::Tensor& counted, bool smooth_l1) {
   auto difference = disparity - truth.disparity;
-  return masked(smooth_l1 ? smooth(difference) : difference.abs(), counted);
+  return masked_mean(smooth_l1 ? smooth(difference) : difference.abs(), counted);
 }
 
 }  // namespace nmrf

@@ -53,34 +53,28 @@ struct Truth {
   torch::Tensor modals;     // [B, h, w, 4] px, NaN = null; only for ModalKind::kSuperpixel
 };
 
-// A loss as sum and number of what was counted: parts of a batch on several processes are put together
-// before dividing.
-struct LossTerm {
-  torch::Tensor sum;    // scalar with gradient
-  torch::Tensor count;  // scalar, no gradient
-  torch::Tensor mean() const { return sum / count.clamp_min(1); }
+struct Losses {
+  torch::Tensor total;                                         // scalar with gradient
+  std::vector<std::pair<std::string, torch::Tensor>> terms;  // unweighted, detached
+  double epe = 0;                                              // of the final map, counted pixels
 };
 
 // Initialisation loss, dense variant: the cell's disparities as a histogram over the planes.
 // cost: [B, h, w, planes] logits.
-LossTerm init_loss_dense(const torch::Tensor& cost, const Truth& truth, double max_disp);
+torch::Tensor init_loss_dense(const torch::Tensor& cost, const Truth& truth, double max_disp);
 
 // Proposal loss, dense variant: every counted pixel pulls the closest label of its cell.
 // labels: [B, h, w, k] coarse pixels.
-LossTerm proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
-                             const torch::Tensor& counted, double max_disp);
-
-// The paper's variants, on truth.modals.
-LossTerm init_loss_modals(const torch::Tensor& cost, const Truth& truth, double max_disp);
-LossTerm proposal_loss_modals(const torch::Tensor& labels, const Truth& truth, double max_disp);
+torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
+                                  const torch::Tensor& counted, double max_disp);
 
 // Eq. 8: expected error of the hypotheses under the posterior over labels.
-LossTerm coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
-                     const torch::Tensor& counted, bool smooth_l1);
+torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
+                          const torch::Tensor& counted, bool smooth_l1);
 
 // Mean |disparity - truth| (or its smooth form) over the counted pixels.
-LossTerm fine_loss(const torch::Tensor& disparity, const Truth& truth,
-                   const torch::Tensor& counted, bool smooth_l1);
+torch::Tensor fine_loss(const torch::Tensor& disparity, const Truth& truth,
+                        const torch::Tensor& counted, bool smooth_l1);
 
 // Pixels the disparity terms count: valid and 0 < d < max_disp.
 torch::Tensor counted_pixels(const Truth& truth, double max_disp);

@@ -13,7 +13,6 @@
 #include "train/batch.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
-#include "train/objective.h"
 #include "train/optimizer.h"
 #include "train/sources.h"
 #include "train/validation.h"
@@ -217,17 +216,12 @@ class Trainer {
     for (int i = 0; i < stage.accumulate; ++i) {
       Batch piece = narrow(batch, i * part, part);
       NetworkOutput out = network_->forward(piece.left, piece.right, how);
-      Objective losses = make_objective(
-          out, piece.truth, config_.loss, network_->options().max_disp,
-          [this](torch::Tensor& counts) {
-            group_->sum_now(counts);
-            counts.div_(group_->size());
-          });
+      Losses losses = compute_losses(out, piece.truth, config_.loss, common_counts());
       if (i + 1 == stage.accumulate) averager.arm();
       (losses.total / stage.accumulate).backward();
       loss += losses.total.item<double>() / stage.accumulate;
-      for (const auto& [name, value] : losses.terms) averages.add(name, value);
-      if (stage.scope == Scope::kAll) averages.add("epe", losses.epe);
+      for (const auto& [name, value] : losses.terms) averages.add(name, value.item<double>());
+      if (losses.epe) averages.add("epe", *losses.epe);
       if (i == 0 && chief() && events_ && step_ % config_.picture_every == 0)
         log_picture(out, piece);
     }
@@ -258,6 +252,18 @@ class Trainer {
     averages.add("grad_norm", norm);
     optimizer.step(lr);
     average_.update(network_);
+  }
+
+  // Divisors common to all processes, so that their averaged gradients are those of the whole batch.
+  CountHook common_counts() {
+    if (group_->size() == 1) return {};
+    return [this](const LossCounts& mine) {
+      auto counts = torch::tensor({mine.init, mine.proposal, mine.disparity}, torch::kDouble);
+      group_->sum_now(counts);
+      counts.div_(group_->size());
+      return LossCounts{counts[0].item<double>(), counts[1].item<double>(),
+                        counts[2].item<double>()};
+    };
   }
 
   void report(const StageOptions& stage, double lr, Averages& averages, std::int64_t samples,

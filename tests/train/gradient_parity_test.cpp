@@ -37,14 +37,14 @@ TEST(GradientParity, DenseLossOfOneStep) {
   const double limit = 320;
   auto counted = counted_pixels(truth, 192);
   std::map<std::string, torch::Tensor> losses;
-  losses["init"] = init_loss_dense(out.proposals.seeds.cost, truth, limit).mean();
-  losses["loss_prop"] = proposal_loss_dense(out.proposals.labels, truth, counted, limit).mean();
+  losses["init"] = init_loss_dense(out.proposals.seeds.cost, truth, limit);
+  losses["loss_prop"] = proposal_loss_dense(out.proposals.labels, truth, counted, limit);
   ASSERT_EQ(out.hypotheses.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) {
     losses["loss_coarse_disp_" + std::to_string(i)] =
-        coarse_loss(out.hypotheses[i], truth, counted, false).mean();
+        coarse_loss(out.hypotheses[i], truth, counted, false);
     losses[i < 4 ? "loss_disp_" + std::to_string(5 + i) : "loss_disp"] =
-        fine_loss(out.refined[i], truth, counted, false).mean();
+        fine_loss(out.refined[i], truth, counted, false);
   }
   torch::Tensor total = torch::zeros({});
   for (auto& [name, value] : losses) {
