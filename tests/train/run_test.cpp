@@ -117,14 +117,14 @@ log_every = 10
 checkpoint_every = 1000
 validate_every = 10000
 [stage1]
-steps = 150
+steps = 100
 scope = "seeds"
 lr = 3e-3
 batch = 2
 crop_height = 64
 crop_width = 96
 [stage2]
-steps = 500
+steps = 300
 scope = "all"
 lr = 3e-3
 batch = 2
