@@ -35,11 +35,14 @@ std::string blas_file() {
 torch::Device choose_device(const std::string& wish) {
   const bool cuda = torch::cuda::is_available();
   if (wish == "auto") {
-    log_info("device: {}", cuda ? "cuda:0, the first GPU"
-                                : "cpu, this libtorch sees no CUDA device");
+    log_info("device: {}",
+             cuda ? "cuda:0, the first GPU" : "cpu, as this libtorch sees no CUDA device");
     return cuda ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
   }
-  if (wish == "cpu") return torch::Device(torch::kCPU);
+  if (wish == "cpu") {
+    log_info("device: cpu, as asked");
+    return torch::Device(torch::kCPU);
+  }
   check(wish == "cuda" || (wish.rfind("cuda:", 0) == 0 && wish.size() > 5 && wish.size() < 9 &&
                            wish.find_first_not_of("0123456789", 5) == std::string::npos),
         ErrorKind::kUsage, "device '{}': expected auto, cpu, cuda or cuda:N", wish);
@@ -51,6 +54,7 @@ torch::Device choose_device(const std::string& wish) {
   check(index < static_cast<int>(torch::cuda::device_count()), ErrorKind::kDevice,
         "device '{}': there are {} CUDA devices", wish,
         static_cast<int>(torch::cuda::device_count()));
+  log_info("device: cuda:{}, as asked", index);
   return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
@@ -88,9 +92,10 @@ void warn_of_limit(const cv::Mat& disparity, int max_disp) {
   const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
   const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.total());
   if (share > 0.02)
-    log_warning("{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
-                "Raise --max-disp, or lower --scale.",
-                100 * share, max_disp);
+    log_warning(
+        "{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
+        "Raise --max-disp, or lower --scale.",
+        100 * share, max_disp);
 }
 
 }  // namespace
@@ -110,12 +115,22 @@ Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
   state->device = choose_device(options.device);
   state->device_name = state->device.str();
   if (state->device.is_cpu() && blas_file().find("/blas/libblas.so") != std::string::npos)
-    log_warning("the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
-                "need be. Install libopenblas0-pthread.",
-                blas_file());
+    log_warning(
+        "the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
+        "need be. Install libopenblas0-pthread.",
+        blas_file());
   LoadedModel loaded = load_model(model);
   state->network = loaded.network;
-  if (options.max_disp > 0) state->network->set_max_disp((options.max_disp + 7) / 8 * 8);
+  if (!loaded.trained)
+    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model);
+  if (options.max_disp > 0) {
+    const int planes = (options.max_disp + 7) / 8;
+    const int labels = state->network->options().labels;
+    check(planes >= labels, ErrorKind::kUsage,
+          "max_disp is {}; {} with {} labels a pixel needs at least {}", options.max_disp, model,
+          labels, 8 * labels);
+    state->network->set_max_disp(8 * planes);
+  }
   try {
     state->network->to(state->device);
   } catch (const c10::Error& error) {
