@@ -33,7 +33,8 @@ void print_help() {
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   text +=
       "\nOptions: --help, --version\n"
-      "Exit codes: 0 ok, 1 failure, 2 usage, 3 input, 4 model, 5 device or memory, 130 interrupted\n";
+      "Exit codes: 0 ok, 1 failure, 2 usage, 3 input, 4 model, 5 device or memory, 130 "
+      "interrupted\n";
   std::fputs(text.c_str(), stdout);
 }
 

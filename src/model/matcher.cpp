@@ -75,9 +75,10 @@ void warn_of_limit(const cv::Mat& disparity, int max_disp) {
   const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
   const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.total());
   if (share > 0.02)
-    log_warning("{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
-                "Raise --max-disp, or lower --scale.",
-                100 * share, max_disp);
+    log_warning(
+        "{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
+        "Raise --max-disp, or lower --scale.",
+        100 * share, max_disp);
 }
 
 }  // namespace
@@ -102,7 +103,16 @@ Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
                 blas_file());
   LoadedModel loaded = load_model(model, options.set);
   state->network = loaded.network;
-  if (options.max_disp > 0) state->network->set_max_disp((options.max_disp + 7) / 8 * 8);
+  if (!loaded.trained)
+    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model);
+  if (options.max_disp > 0) {
+    const int planes = (options.max_disp + 7) / 8;
+    const int labels = state->network->options().labels;
+    check(planes >= labels, ErrorKind::kUsage,
+          "max_disp is {}; {} with {} labels a pixel needs at least {}", options.max_disp, model,
+          labels, 8 * labels);
+    state->network->set_max_disp(8 * planes);
+  }
   try {
     state->network->to(state->device);
   } catch (const c10::Error& error) {
