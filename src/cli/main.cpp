@@ -17,6 +17,8 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"match", "disparity, depth and point clouds from stereo pairs", cmd_match},
+    {"eval", "the numbers of the stereo benchmarks", cmd_eval},
+    {"submit", "archives for KITTI, Middlebury and ETH3D", cmd_submit},
     {"convert", "turn a .pth checkpoint into a .safetensors model", cmd_convert},
     {"info", "options, parameters and arithmetic of a model", cmd_info},
 };
