@@ -17,6 +17,8 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"match", "disparity, depth and point clouds from stereo pairs", cmd_match},
+    {"eval", "the numbers of the stereo benchmarks", cmd_eval},
+    {"submit", "archives for KITTI, Middlebury and ETH3D", cmd_submit},
     {"train", "train or fine-tune a network", cmd_train},
     {"synth", "render stereo scenes with exact disparity", cmd_synth},
     {"convert", "turn a .pth checkpoint into a .safetensors model", cmd_convert},

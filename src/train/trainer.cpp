@@ -103,7 +103,7 @@ class Trainer {
 
   void initial_weights() {
     if (config_.init.empty()) return;
-    LoadReport report = load_weights(network_, read_tensor_file(config_.init));
+    LoadReport report = load_weights(network_, read_tensor_file(config_.init), config_.init);
     check(!report.used.empty(), ErrorKind::kModel,
           "{}: none of its tensors fits this network: {}", config_.init, report.summary());
     if (chief()) log_info("{}: {}", config_.init, report.summary());

@@ -1,0 +1,121 @@
+// nmrf submit: the archive that a benchmark's upload page wants.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/eval_methods.h"
+#include "cli/models.h"
+#include "core/check.h"
+#include "core/log.h"
+#include "core/sha256.h"
+#include "eval/runner.h"
+#include "eval/submission.h"
+#include "nmrf/image.h"
+
+namespace nmrf::cli {
+
+namespace fs = std::filesystem;
+
+int cmd_submit(int argc, char** argv) {
+  CLI::App app{
+      "Make the archive for a benchmark's upload page and check it.\n\n"
+      "  nmrf submit --benchmark kitti2015 --root /data/KITTI --model kitti.safetensors -o "
+      "kitti15.zip\n"
+      "  nmrf submit --benchmark middlebury --resolution H --root /data/Middlebury -o "
+      "middlebury.zip\n\n"
+      "Results are kept in OUT.parts until the archive is complete: the same command goes on where "
+      "it\n"
+      "stopped, and RANK and WORLD_SIZE share the work among processes.\n",
+      "nmrf submit"};
+  SubmissionOptions options;
+  MatcherOptions matcher;
+  MatchOptions how;
+  std::string model, output;
+  bool dry_run = false, keep = false;
+  CommonOptions common;
+  app.add_option("-b,--benchmark", options.benchmark, "kitti2012, kitti2015, middlebury or eth3d")
+      ->required();
+  app.add_option("-r,--root", options.root, "Folder of the data set")->required();
+  app.add_option("-o,--output", output, "Archive to write [BENCHMARK.zip]");
+  app.add_option("-m,--model", model, "Model file");
+  app.add_option("--resolution", options.resolution, "Middlebury: F, H or Q")
+      ->capture_default_str();
+  app.add_option("--method", options.method, "Middlebury: the method's name in file names")
+      ->capture_default_str();
+  app.add_option("--max-disp", matcher.max_disp, "Largest disparity, pixels (0: the model's)")
+      ->check(CLI::Range(0, 16384));
+  app.add_option("--scale", how.scale, "Resize images before matching; maps keep the full size")
+      ->check(CLI::Range(0.02, 16.0));
+  app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--set", matcher.set, "Change a model option, e.g. seeds.labels=2");
+  app.add_flag("--partial", options.partial,
+               "Allow an incomplete data set, to look at the archive");
+  app.add_flag("--check", dry_run, "Only check the data set; match nothing");
+  app.add_flag("--keep", keep, "Keep the single files beside the archive");
+  common.add_to(app);
+  if (int code = parse(app, argc, argv); code >= 0) return code;
+  common.apply();
+  if (output.empty()) output = options.benchmark + ".zip";
+
+  const auto items = plan_submission(options);
+  log_info("{}: {} pairs are there", options.benchmark, items.size());
+  if (dry_run) {
+    for (const auto& item : items)
+      print(fmt::format("{}  {}x{}", item.map_entry, item.width, item.height));
+    return 0;
+  }
+  const Shard shard = Shard::from_environment();
+  const MatcherMethod method(options.method, model_path(model), matcher, how);
+  // Files of another model or other settings must not end up in this archive.
+  Sha256 key;
+  key.update(method.identity() + options.benchmark + options.resolution + options.method);
+  const fs::path folder = fs::path(output + ".parts") / key.hex().substr(0, 12);
+
+  watch_interrupts();
+  ProgressLine progress(!common.quiet);
+  std::string failed;
+  std::size_t failures = 0, missing = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const SubmissionItem& item = items[i];
+    if (i % static_cast<std::size_t>(shard.world) != static_cast<std::size_t>(shard.rank)) continue;
+    if (submission_item_done(folder, item)) continue;
+    if (interrupted()) {
+      progress.clear();
+      log_info("interrupted; the same command goes on where this one stopped");
+      return kExitInterrupted;
+    }
+    progress.show(fmt::format("{}/{}  {}", i + 1, items.size(), item.map_entry));
+    try {
+      write_submission_item(folder, item, options,
+                            method.predict(read_image(item.left), read_image(item.right)));
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kModel || error.kind() == ErrorKind::kUsage) throw;
+      progress.clear();
+      log_warning("{}: {}", item.map_entry, error.what());
+      failed += "\n  " + item.map_entry;
+      ++failures;
+    }
+  }
+  progress.clear();
+  check(failures == 0, ErrorKind::kInput, "{} of {} pairs failed, so there is no archive:{}",
+        failures, items.size(), failed);
+  for (const auto& item : items) missing += !submission_item_done(folder, item);
+  if (missing > 0) {
+    log_info(
+        "rank {} of {} has finished its share; {} maps of other ranks are not there yet. The "
+        "last rank makes the archive, or run once more without RANK and WORLD_SIZE.",
+        shard.rank, shard.world, missing);
+    return 0;
+  }
+  build_submission(output, folder, items);
+  if (!keep && shard.world == 1) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    fs::remove(folder.parent_path(), ignored);  // unless another model's parts are there
+  }
+  print(fmt::format("{}: {} maps, {} bytes, checked", output, items.size(), fs::file_size(output)));
+  return 0;
+}
+
+}  // namespace nmrf::cli

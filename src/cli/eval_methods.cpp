@@ -1,0 +1,87 @@
+#include "cli/eval_methods.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <opencv2/imgproc.hpp>
+
+#include "core/check.h"
+#include "core/sha256.h"
+#include "model/weights.h"
+#include "nmrf/version.h"
+
+namespace nmrf::cli {
+namespace {
+
+bool by_formula(const std::string& model) { return model.starts_with("formula:"); }
+
+ModelOptions options_of_model(const std::string& model) {
+  if (by_formula(model)) return preset_options(model.substr(model.find(':') + 1));
+  return options_of(read_tensor_file(model), model);
+}
+
+}  // namespace
+
+std::string model_name(const std::string& model) {
+  if (by_formula(model)) return model;
+  return std::filesystem::path(model).stem().string();
+}
+
+MatcherMethod::MatcherMethod(std::string name, const std::string& model,
+                             const MatcherOptions& options, const MatchOptions& how)
+    : name_(std::move(name)), how_(how), matcher_(Matcher::load(model, options)) {
+  how_.full_size = true;
+  about_ = {
+      {"model", model_name(model)}, {"sha256", by_formula(model) ? model : sha256_of_file(model)},
+      {"set", options.set},         {"max_disp", matcher_.max_disp()},
+      {"scale", how.scale},         {"device", matcher_.device()},
+      {"nmrf", NMRF_VERSION}};
+}
+
+Prediction MatcherMethod::predict(const cv::Mat& left, const cv::Mat& right) const {
+  const auto start = std::chrono::steady_clock::now();
+  Disparity result = matcher_.match(left, right, how_);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  Prediction prediction;
+  prediction.disparity = result.map;
+  prediction.confidence = result.confidence;
+  // Cells of scaled images do not line up with those of the truth.
+  if (how_.scale == 1) {
+    prediction.labels = result.labels;
+    prediction.seeds = result.seeds;
+  }
+  prediction.seconds = elapsed.count();
+  return prediction;
+}
+
+std::vector<Variant> ablations(const std::string& model) {
+  const ModelOptions own = options_of_model(model);
+  std::vector<Variant> variants;
+  for (int k = 1; k <= 6; ++k)
+    if (k != own.labels)
+      variants.push_back({fmt::format("k={}", k), {fmt::format("seeds.labels={}", k)}});
+  const std::pair<SelfEdges, const char*> edges[] = {{SelfEdges::kNone, "no self edges"},
+                                                     {SelfEdges::kShared, "shared self edges"},
+                                                     {SelfEdges::kOwn, "own self edges"}};
+  for (const auto& [value, name] : edges)
+    if (value != own.self_edges)
+      variants.push_back({name, {"inference.self_edges=" + enum_name(value)}});
+  variants.push_back({own.adaptive_bias ? "fixed bias" : "adaptive bias",
+                      {fmt::format("inference.adaptive_bias={}", !own.adaptive_bias)}});
+  variants.push_back(
+      {own.position_aggregation ? "no position aggregation" : "position aggregation",
+       {fmt::format("inference.position_aggregation={}", !own.position_aggregation)}});
+  for (int count = 0; count <= 2; ++count)
+    if (count != own.refinements)
+      variants.push_back({count == 0   ? "no refinement"
+                          : count == 1 ? "one refinement"
+                                       : "two refinements",
+                          {fmt::format("refinement.count={}", count)}});
+  const bool cross = own.seed_neighbourhood == SeedNeighbourhood::kCross;
+  variants.push_back({cross ? "local windows" : "cross-shaped windows",
+                      {std::string("propagation.neighbourhood=") + (cross ? "local" : "cross")}});
+  return variants;
+}
+
+}  // namespace nmrf::cli
