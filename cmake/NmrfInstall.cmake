@@ -8,6 +8,7 @@ install(TARGETS nmrf EXPORT nmrfTargets
 install(DIRECTORY include/nmrf DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${CMAKE_BINARY_DIR}/generated/nmrf/version.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nmrf)
+install(TARGETS nmrf_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT nmrfTargets NAMESPACE nmrf:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/nmrf)
 configure_package_config_file(cmake/nmrfConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/nmrfConfig.cmake

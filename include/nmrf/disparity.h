@@ -27,7 +27,7 @@ struct DisparityScale {
 };
 
 // Reads .pfm, .npy (float32/float64, [H,W]), .tif/.tiff (32-bit float, or 16-/8-bit by `scale`) and
-// .png (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in integer
+// .png and .pgm (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in integer
 // files) becomes kInvalidDisparity; finite values of float files are kept as they are, negative
 // ones too (some data sets store -d). Throws Error(kInput).
 cv::Mat read_disparity(const std::filesystem::path& path, DisparityScale scale = {});

@@ -96,10 +96,10 @@ cv::Mat read_disparity(const fs::path& path, DisparityScale scale) {
     return map;
   }
   if (extension == ".npy") return read_array(path);
-  if (extension == ".png" || extension == ".tif" || extension == ".tiff")
+  if (extension == ".png" || extension == ".tif" || extension == ".tiff" || extension == ".pgm")
     return read_picture(path, scale);
   fail(ErrorKind::kInput,
-       "{}: disparity maps are read from .pfm, .npy, .png, .tif and .tiff files, not from '{}'.",
+       "{}: disparity maps are read from .pfm, .npy, .png, .pgm, .tif and .tiff files, not from '{}'.",
        path.string(), extension);
 }
 

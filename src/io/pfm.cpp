@@ -48,7 +48,8 @@ bool parse(std::string_view word, T& value) {
 // write two, and some tools leave a blank at the end of each line. The rest of the file tells
 // which.
 std::size_t gap_after_scale(std::string_view rest, std::uint64_t need) {
-  for (std::string_view gap : {" \r\n", "\r\n", " \n"})
+  if (rest.starts_with("\r\n")) return 2;
+  for (std::string_view gap : {" \r\n", " \n"})
     if (rest.size() == gap.size() + need && rest.starts_with(gap)) return gap.size();
   return rest.empty() || !is_space(rest[0]) ? 0 : 1;
 }

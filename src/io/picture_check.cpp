@@ -1,9 +1,11 @@
 #include "io/picture_check.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/check.h"
 
@@ -80,9 +82,12 @@ void check_png(std::string_view data, const std::string& name) {
     if (first) {
       check(type == "IHDR" && length == 13, ErrorKind::kInput,
             "{}: the PNG image is damaged: it does not begin with its header (IHDR).", name);
-      // Deflate shrinks at most 1032 times, and a pixel takes at least one bit.
+      // Deflate shrinks at most 1032 times.
+      const int variety = byte_at(data, at + 17);
+      const int channels = variety == 2 ? 3 : variety == 4 ? 2 : variety == 6 ? 4 : 1;
+      const std::uint64_t pixel_bits = std::max(1, byte_at(data, at + 16) * channels);
       check_plausible(name, kind, big32(data, at + 8), big32(data, at + 12),
-                      std::uint64_t{data.size()} * 1032 * 8);
+                      std::uint64_t{data.size()} * 1032 * 8 / pixel_bits);
       first = false;
     }
     if (type == "IEND") return;
@@ -126,6 +131,80 @@ void check_jpeg(std::string_view data, const std::string& name) {
     }
     in_scan = marker == 0xDA;
     at += 2 + length;
+  }
+}
+
+// The first directory of a TIFF file. Every access is checked against the length of the file.
+class TiffDirectory {
+ public:
+  TiffDirectory(std::string_view data, const std::string& name)
+      : data_(data), name_(name), big_(data[0] == 'M') {
+    if (data.size() < 8) truncated(name, PictureKind::kTiff, "the file ends inside its header");
+    check(word(2) == 42, ErrorKind::kInput,
+          "{}: is a BigTIFF file, which is not read. Save it as plain TIFF or PNG.", name);
+    start_ = number(4);
+    count_ = word(start_);
+    if (start_ + 2 + count_ * 12 > data.size()) cut_off();
+  }
+
+  // The values of a tag, up to `most` of them; none when it is absent.
+  std::vector<std::uint64_t> values(std::uint32_t tag, std::uint64_t most) const {
+    std::vector<std::uint64_t> all;
+    for (std::uint64_t i = 0; i < count_; ++i) {
+      const std::uint64_t entry = start_ + 2 + i * 12;
+      if (word(entry) != tag) continue;
+      const bool narrow = word(entry + 2) == 3;
+      const std::uint64_t count = number(entry + 4);
+      const std::uint64_t bytes = count * (narrow ? 2 : 4);
+      const std::uint64_t at = bytes <= 4 ? entry + 8 : number(entry + 8);
+      if (at + bytes > data_.size()) cut_off();
+      for (std::uint64_t k = 0; k < std::min(count, most); ++k)
+        all.push_back(narrow ? word(at + 2 * k) : number(at + 4 * k));
+      return all;
+    }
+    return all;
+  }
+
+  std::uint64_t value(std::uint32_t tag, std::uint64_t otherwise) const {
+    const auto all = values(tag, 1);
+    return all.empty() ? otherwise : all[0];
+  }
+
+  [[noreturn]] void cut_off() const {
+    truncated(name_, PictureKind::kTiff, "its directory points beyond the end of the file");
+  }
+
+ private:
+  std::uint64_t word(std::uint64_t at) const {
+    if (at + 2 > data_.size()) cut_off();
+    return big_ ? big16(data_, at) : byte_at(data_, at) | byte_at(data_, at + 1) << 8;
+  }
+  std::uint64_t number(std::uint64_t at) const {
+    if (at + 4 > data_.size()) cut_off();
+    return big_ ? big32(data_, at) : little32(data_, at);
+  }
+
+  std::string_view data_;
+  const std::string& name_;
+  bool big_;
+  std::uint64_t start_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+void check_tiff(std::string_view data, const std::string& name) {
+  constexpr std::uint32_t kWidth = 256, kHeight = 257, kBits = 258, kChannels = 277;
+  constexpr std::uint32_t kPieces[2][2] = {{273, 279}, {324, 325}};  // strips, tiles: place, length
+  const TiffDirectory directory(data, name);
+  const std::uint64_t pixel_bits = std::clamp<std::uint64_t>(directory.value(kBits, 1), 1, 64) *
+                                   std::clamp<std::uint64_t>(directory.value(kChannels, 1), 1, 64);
+  // LZW shrinks at most 1365 times, the other methods less.
+  check_plausible(name, PictureKind::kTiff, directory.value(kWidth, 0), directory.value(kHeight, 0),
+                  std::uint64_t{data.size()} * 1365 * 8 / pixel_bits);
+  for (const auto& piece : kPieces) {
+    const auto places = directory.values(piece[0], data.size());
+    const auto lengths = directory.values(piece[1], data.size());
+    for (std::size_t i = 0; i < std::min(places.size(), lengths.size()); ++i)
+      if (places[i] + lengths[i] > data.size()) directory.cut_off();
   }
 }
 
@@ -181,13 +260,18 @@ void check_bmp(std::string_view data, const std::string& name) {
   if (data.size() < 30) truncated(name, kind, "the file ends inside its header");
   // The header's own idea of the file size is often wrong; the pixels are what counts.
   const std::uint64_t offset = little32(data, 10);
-  if (little32(data, 14) < 40) return;  // OS/2 header: left to the decoder
+  const std::uint32_t header = little32(data, 14);
+  if (header == 12) return;  // of OS/2: left to the decoder
+  check(header >= 40 && header < data.size(), ErrorKind::kInput,
+        "{}: the BMP image has no proper header.", name);
   const auto width = static_cast<std::int32_t>(little32(data, 18));
   auto height = std::int64_t{static_cast<std::int32_t>(little32(data, 22))};
   if (height < 0) height = -height;  // rows from the top
   check(width > 0 && height > 0, ErrorKind::kInput, "{}: the BMP image has no pixels.", name);
   const std::uint32_t bits = little32(data, 26) >> 16;
   const std::uint32_t compression = data.size() >= 34 ? little32(data, 30) : 0;
+  check(compression <= 3, ErrorKind::kInput,
+        "{}: the BMP image is damaged, or packed in a way that is not read. Save it as PNG.", name);
   if (compression == 1 || compression == 2) {  // run lengths: at most 255 pixels in two bytes
     check_plausible(name, kind, static_cast<std::uint64_t>(width),
                     static_cast<std::uint64_t>(height), std::uint64_t{data.size()} * 128);
@@ -250,8 +334,10 @@ PictureKind check_picture(std::string_view data, const std::string& name) {
   }
   using namespace std::string_view_literals;
   if (data.starts_with("II*\0"sv) || data.starts_with("MM\0*"sv) || data.starts_with("II+\0"sv) ||
-      data.starts_with("MM\0+"sv))
-    return PictureKind::kTiff;  // a tree of offsets: libtiff refuses what is cut off
+      data.starts_with("MM\0+"sv)) {
+    check_tiff(data, name);
+    return PictureKind::kTiff;
+  }
   if (data.size() >= 12 && data.starts_with("RIFF") && data.substr(8, 4) == "WEBP") {
     check_webp(data, name);
     return PictureKind::kWebp;

@@ -24,15 +24,12 @@ double projection(double pixels, double in, double hidden, double out) {
 
 constexpr double kEncoding = 31;
 
-// Window attention over `pixels` with k labels: scores and messages, and the position terms, which
-// depend on the pixel pair only.
+// Window attention over `pixels` with k labels: scores and messages, and the position terms, counted
+// for every pair of labels as the published operators compute them.
 double window_attention(double pixels, double k, double channels, double window, bool adaptive,
                         bool aggregate) {
-  const double tokens = pixels * k, keys = window * window * k, near = window * window;
-  double cost = 2 * 2 * tokens * keys * channels;
-  if (adaptive) cost += 2 * 2 * tokens * near * channels;
-  if (aggregate) cost += 2 * tokens * near * channels;
-  return cost;
+  const double pairs = pixels * k * window * window * k;
+  return 2 * pairs * channels * (2 + (adaptive ? 2 : 0) + (aggregate ? 1 : 0));
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace nmrf {
 
-// Floating-point operations (a multiply-add counts two) of the plain form of the network for one pair.
+// Floating-point operations (a multiply-add counts two) of the network as published, for one pair.
+// The fast operators need a little less: they share what the labels of a pixel share.
 struct StageCost {
   std::string name;
   double convolution = 0;

@@ -5,27 +5,28 @@ namespace {
 
 ModelOptions fast_options() {
   ModelOptions o;
-  o.backbone_stem = 32;
-  o.backbone_stage1 = 32;
-  o.backbone_stage2 = 64;
-  o.backbone_stage3 = 96;
-  o.feature_channels = 128;
-  o.propagation_layers = 3;
+  o.backbone_stem = 24;
+  o.backbone_stage1 = 24;
+  o.backbone_stage2 = 48;
+  o.backbone_stage3 = 64;
+  o.feature_channels = 96;
+  o.propagation_layers = 2;
   o.propagation_channels = 64;
   o.propagation_heads = 4;
-  o.context_hidden = 64;
+  o.context_hidden = 48;
   o.context_channels = 32;
-  o.gamma1_hidden = 64;
+  o.gamma1_hidden = 40;
   o.gamma1_channels = 32;
-  o.gamma2_hidden = 64;
-  o.gamma2_channels = 128;
+  o.gamma2_hidden = 48;
+  o.gamma2_channels = 96;
   o.gamma2_groups = 16;
   o.inference_layers = 3;
   o.inference_channels = 64;
   o.inference_heads = 4;
-  o.refinement_layers = 3;
+  o.refinement_layers = 2;
   o.refinement_channels = 64;
   o.refinement_heads = 4;
+  o.mlp_ratio = 3;
   return o;
 }
 

@@ -3,7 +3,6 @@
 #include <limits>
 #include <opencv2/imgcodecs.hpp>
 
-#include "core/file.h"
 #include "io/maps.h"
 #include "io/npy.h"
 #include "support/support.h"
@@ -144,7 +143,7 @@ TEST(Disparity, DoublesBecomeFloats) {
   file += static_cast<char>(header.size());
   file += '\0';
   file += header + std::string(reinterpret_cast<const char*>(values.data()), 24);
-  write_file(folder / "a.npy", file);
+  test::put(folder / "a.npy", file);
   const cv::Mat map = read_disparity(folder / "a.npy");
   EXPECT_EQ(map.at<float>(0, 0), 1.1f);
   EXPECT_EQ(map.at<float>(0, 1), kInvalidDisparity);  // beyond a float's range
@@ -164,12 +163,12 @@ TEST(Disparity, RefusesWhatIsNoDisparity) {
   message_of("colour.tiff");
   cv::imwrite((folder / "wide.tiff").string(), cv::Mat(4, 4, CV_64FC1, cv::Scalar(1)));
   message_of("wide.tiff");
-  write_file(folder / "map.jpg", "x");
+  test::put(folder / "map.jpg", "x");
   EXPECT_NE(message_of("map.jpg").find(".pfm"), std::string::npos);
   message_of("none.png");
   message_of("none.pfm");
   message_of("none.npy");
-  write_file(folder / "text.png", "hello");
+  test::put(folder / "text.png", "hello");
   EXPECT_NE(message_of("text.png").find("looks like text"), std::string::npos);
   const std::vector<float> values(8, 1.0f);
   write_npy(folder / "cube.npy", {2, 2, 2}, values.data());

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <opencv2/core.hpp>
 #include <string>
 
@@ -30,6 +33,14 @@ inline void expect_same_bits(const cv::Mat& a, const cv::Mat& b) {
   for (int y = 0; y < a.rows; ++y)
     ASSERT_EQ(0, std::memcmp(a.ptr(y), b.ptr(y), a.elemSize() * static_cast<std::size_t>(a.cols)))
         << "row " << y;
+}
+
+// Writes a file without waiting for the disk: some tests write thousands.
+inline void put(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << content;
+  file.close();
+  ASSERT_TRUE(file.good()) << path;
 }
 
 // The four bytes of a float, lowest first or highest first.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/file.h"
+#include "io/maps.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -42,19 +43,19 @@ TEST(Npy, ReadsEveryType) {
   test::TempFolder folder;
   const auto path = folder / "a.npy";
   const std::vector<float> floats = {1.5f, -2.25f, 3e30f, 0, 5, 6};
-  write_file(path, npy(dict("<f4", "(2, 3)"), bytes_of(floats)));
+  test::put(path, npy(dict("<f4", "(2, 3)"), bytes_of(floats)));
   expect_values(read_npy(path), {2, 3}, floats);
   const std::vector<double> doubles = {1e-300, 2};
-  write_file(path, npy(dict("<f8", "(2,)"), bytes_of(doubles)));
+  test::put(path, npy(dict("<f8", "(2,)"), bytes_of(doubles)));
   expect_values(read_npy(path), {2}, doubles);
   const std::vector<std::int32_t> ints = {-1, 2, 2147483647, 4, 5, 6, 7, 8};
-  write_file(path, npy(dict("<i4", "(2, 2, 1, 2)"), bytes_of(ints)));
+  test::put(path, npy(dict("<i4", "(2, 2, 1, 2)"), bytes_of(ints)));
   expect_values(read_npy(path), {2, 2, 1, 2}, ints);
   const std::vector<std::int64_t> longs = {-(1LL << 60)};
-  write_file(path, npy(dict("<i8", "()"), bytes_of(longs)));
+  test::put(path, npy(dict("<i8", "()"), bytes_of(longs)));
   expect_values(read_npy(path), {}, longs);
   const std::vector<std::uint8_t> small = {0, 255, 7};
-  write_file(path, npy(dict("|u1", "(3,)"), bytes_of(small)));
+  test::put(path, npy(dict("|u1", "(3,)"), bytes_of(small)));
   expect_values(read_npy(path), {3}, small);
 }
 
@@ -63,14 +64,14 @@ TEST(Npy, ReadsEveryVersionAndSpelling) {
   const auto path = folder / "a.npy";
   const std::vector<std::uint8_t> values = {1, 2};
   for (int version : {1, 2, 3}) {
-    write_file(path, npy(dict("|u1", "(1, 2)"), bytes_of(values), version));
+    test::put(path, npy(dict("|u1", "(1, 2)"), bytes_of(values), version));
     expect_values(read_npy(path), {1, 2}, values);
   }
   for (const char* header :
        {"{\"descr\": \"|u1\", \"fortran_order\": False, \"shape\": (1,2)}",
         "{'shape': (1, 2,), 'fortran_order': False, 'descr': '|u1'}    \n",
         "{ 'descr' : '|u1' , 'fortran_order' : False , 'shape' : ( 1 , 2 ) , }"}) {
-    write_file(path, npy(header, bytes_of(values)));
+    test::put(path, npy(header, bytes_of(values)));
     expect_values(read_npy(path), {1, 2}, values);
   }
 }
@@ -78,9 +79,9 @@ TEST(Npy, ReadsEveryVersionAndSpelling) {
 TEST(Npy, EmptyArrays) {
   test::TempFolder folder;
   const auto path = folder / "a.npy";
-  write_file(path, npy(dict("<f4", "(0,)"), ""));
+  test::put(path, npy(dict("<f4", "(0,)"), ""));
   EXPECT_EQ(read_npy(path).count(), 0);
-  write_file(path, npy(dict("<f4", "(9223372036854775807, 9223372036854775807, 0)"), ""));
+  test::put(path, npy(dict("<f4", "(9223372036854775807, 9223372036854775807, 0)"), ""));
   EXPECT_EQ(read_npy(path).count(), 0);
   write_npy(path, {3, 0, 2}, static_cast<const float*>(nullptr));
   EXPECT_EQ(read_npy(path).shape, (std::vector<std::int64_t>{3, 0, 2}));
@@ -114,7 +115,7 @@ TEST(Npy, RefusesOtherArrays) {
   test::TempFolder folder;
   const auto path = folder / "bad.npy";
   auto message_of = [&](const std::string& content) {
-    write_file(path, content);
+    test::put(path, content);
     const std::string message = error_of(ErrorKind::kInput, [&] { read_npy(path); });
     EXPECT_NE(message.find("bad.npy"), std::string::npos);
     return message;
@@ -171,14 +172,14 @@ TEST(Npy, RefusesHostileHeaders) {
                            }() +
                            ")"),
             "1234")}) {
-    write_file(path, content);
+    test::put(path, content);
     EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_npy(path); }).find("bad.npy"),
               std::string::npos);
   }
   // Every truncation of a good file.
   const std::string good = npy(dict("<i4", "(2,)"), "12345678");
   for (std::size_t cut = 0; cut < good.size(); ++cut) {
-    write_file(path, good.substr(0, cut));
+    test::put(path, good.substr(0, cut));
     error_of(ErrorKind::kInput, [&] { read_npy(path); });
   }
 }
@@ -186,7 +187,7 @@ TEST(Npy, RefusesHostileHeaders) {
 TEST(Npy, WrongTypeIsNamed) {
   test::TempFolder folder;
   const auto path = folder / "a.npy";
-  write_file(path, npy(dict("|u1", "(1,)"), "1"));
+  test::put(path, npy(dict("|u1", "(1,)"), "1"));
   const NpyArray array = read_npy(path);
   const std::string message = error_of(ErrorKind::kInput, [&] { array.data<float>(); });
   EXPECT_NE(message.find("'|u1', expected '<f4'"), std::string::npos) << message;

@@ -38,7 +38,7 @@ TEST(Pfm, HeadersOfManyTools) {
        {"Pf\n3 2\n-1\n", "Pf\n3 2\n-1.000000\n", "Pf \n3 2 \n-1.0\n", "Pf\r\n3 2\r\n-1\r\n",
         "Pf 3 2 -1 ", "Pf\n3\n2\n-0.003922\n", "Pf\n3 2\n-1 \n", "Pf\r\n3 2\r\n-1 \r\n",
         "Pf\n  3   2\n-1e0\n", "Pf\t3\t2\t-1\t"}) {
-    write_file(path, header + values_of(2, 3));
+    test::put(path, header + values_of(2, 3));
     SCOPED_TRACE(header);
     expect_counting(read_pfm(path), 2, 3);
   }
@@ -48,7 +48,7 @@ TEST(Pfm, BothByteOrders) {
   test::TempFolder folder;
   const auto path = folder / "a.pfm";
   for (const char* scale : {"1", "+1.0", "1.000000", "255"}) {
-    write_file(path, std::string("Pf\n5 3\n") + scale + "\n" + values_of(3, 5, true));
+    test::put(path, std::string("Pf\n5 3\n") + scale + "\n" + values_of(3, 5, true));
     expect_counting(read_pfm(path), 3, 5);
   }
 }
@@ -57,8 +57,7 @@ TEST(Pfm, FirstOfThreeChannels) {
   test::TempFolder folder;
   const auto path = folder / "a.pfm";
   for (bool big : {false, true}) {
-    write_file(path,
-               std::string("PF\n4 3\n") + (big ? "1" : "-1") + "\n" + values_of(3, 4, big, 3));
+    test::put(path, std::string("PF\n4 3\n") + (big ? "1" : "-1") + "\n" + values_of(3, 4, big, 3));
     expect_counting(read_pfm(path), 3, 4);
   }
 }
@@ -69,7 +68,7 @@ TEST(Pfm, ValuesThatLookLikeWhiteSpace) {
   const auto path = folder / "a.pfm";
   for (const char* first : {"\n\n\n\n", "    ", "\r\n\r\n"})
     for (const char* end : {"\n", "\r\n", " "}) {
-      write_file(path, std::string("Pf\n1 1\n-1") + end + first);
+      test::put(path, std::string("Pf\n1 1\n-1") + end + first);
       const cv::Mat map = read_pfm(path);
       EXPECT_EQ(0, std::memcmp(map.data, first, 4));
     }
@@ -105,22 +104,22 @@ TEST(Pfm, RefusesWrongLengths) {
   const auto path = folder / "bad.pfm";
   const std::string good = "Pf\n3 2\n-1\n" + values_of(2, 3);
   for (std::size_t cut = 11; cut < good.size(); ++cut) {
-    write_file(path, good.substr(0, cut));
+    test::put(path, good.substr(0, cut));
     const std::string message = error_of(ErrorKind::kInput, [&] { read_pfm(path); });
     EXPECT_NE(message.find("bad.pfm"), std::string::npos);
     EXPECT_NE(message.find("truncated"), std::string::npos) << message;
   }
   for (std::size_t cut = 0; cut < 11; ++cut) {
-    write_file(path, good.substr(0, cut));
+    test::put(path, good.substr(0, cut));
     error_of(ErrorKind::kInput, [&] { read_pfm(path); });
   }
   for (const char* more : {"x", "\n", "more than one"}) {
-    write_file(path, good + more);
+    test::put(path, good + more);
     EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_pfm(path); }).find("left over"),
               std::string::npos);
   }
   // A truncated file with Windows line ends must not pass by swallowing half of the line end.
-  write_file(path, "Pf\r\n3 2\r\n-1\r\n" + values_of(2, 3).substr(0, 23));
+  test::put(path, "Pf\r\n3 2\r\n-1\r\n" + values_of(2, 3).substr(0, 23));
   error_of(ErrorKind::kInput, [&] { read_pfm(path); });
 }
 
@@ -148,7 +147,7 @@ TEST(Pfm, RefusesHostileHeaders) {
                              "Pf\n16777216 16777216\n-1\n",
                              "PF\n1000000 1000000\n-1\n"}) {
     SCOPED_TRACE(header);
-    write_file(path, header);
+    test::put(path, header);
     EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_pfm(path); }).find("bad.pfm"),
               std::string::npos);
   }

@@ -1,0 +1,64 @@
+// nmrf convert: weight files to our own format, with a report of every key.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/command.h"
+#include "core/check.h"
+#include "core/sha256.h"
+#include "model/weights.h"
+
+namespace nmrf::cli {
+
+int cmd_convert(int argc, char** argv) {
+  CLI::App app{"Turn a checkpoint (.pth or .safetensors) into a .safetensors model.\n\n"
+               "  nmrf convert sceneflow.pth sceneflow.safetensors\n",
+               "nmrf convert"};
+  std::string input, output, licence, trained_on;
+  bool half = false, list = false;
+  std::vector<std::string> set;
+  CommonOptions common;
+  app.add_option("IN", input, "Checkpoint to read; never executed")->required();
+  app.add_option("OUT", output, "Model to write")->required();
+  app.add_flag("--half", half, "Store 16-bit floats");
+  app.add_flag("--list", list, "Print every key and what became of it");
+  app.add_option("--set", set, "Model option, e.g. seeds.labels=4 (not stored in a .pth)");
+  app.add_option("--trained-on", trained_on, "Note for the metadata");
+  app.add_option("--licence", licence, "Licence of the weights, for the metadata");
+  common.add_to(app);
+  if (int code = parse(app, argc, argv); code >= 0) return code;
+  common.apply();
+
+  TensorFile file = read_tensor_file(input);
+  ModelOptions options = options_of(file, input);
+  for (const auto& assignment : set) set_field(options, assignment);
+  Network network = make_network(options, 0);
+  LoadReport report = load_weights(network, file);
+  if (list) {
+    for (const auto& name : report.used) print("used        " + name);
+    for (const auto& name : report.missing) print("missing     " + name);
+    for (const auto& name : report.unexpected) print("unexpected  " + name);
+    for (const auto& name : report.ignored) print("ignored     " + name);
+    for (const auto& item : report.mismatched)
+      print(fmt::format("shape       {}: {} in the file, {} expected", item.name, item.in_file,
+                        item.in_model));
+    for (const auto& name : file.skipped) print("skipped     " + name);
+  }
+  print(fmt::format("{}: {}", input, report.summary()));
+  check(report.complete(), ErrorKind::kModel,
+        "{}: not every parameter of the network is in it; nothing was written. --list shows all "
+        "keys, --set changes the sizes expected.",
+        input);
+
+  std::map<std::string, std::string> metadata = file.metadata;
+  metadata["converted_from"] = std::filesystem::path(input).filename().string();
+  metadata["source_sha256"] = sha256_of_file(input);
+  if (!trained_on.empty()) metadata["trained_on"] = trained_on;
+  if (!licence.empty()) metadata["licence"] = licence;
+  save_model(output, network, metadata, half);
+  print(fmt::format("{}: written, {} bytes, sha256 {}", output,
+                    std::filesystem::file_size(output), sha256_of_file(output)));
+  return 0;
+}
+
+}  // namespace nmrf::cli

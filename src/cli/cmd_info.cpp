@@ -1,0 +1,123 @@
+// nmrf info: what a model file holds and what it costs.
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "cli/command.h"
+#include "cli/torch_version.h"
+#include "core/check.h"
+#include "core/sha256.h"
+#include "model/flops.h"
+#include "model/weights.h"
+
+namespace nmrf::cli {
+namespace {
+
+// The stage a parameter belongs to, by the first part of its name.
+std::string stage_of(const std::string& name) {
+  auto first = name.substr(0, name.find('.'));
+  if (first == "concatconv" || first == "gw") return "gamma";
+  if (first == "dpn") return name.rfind("dpn.mlp", 0) == 0 ? "cost volume" : "propagation";
+  if (first.rfind("refine", 0) == 0) return "refinement";
+  if (first.rfind("infer", 0) == 0) return "inference";
+  return first;
+}
+
+}  // namespace
+
+std::string torch_version() {
+  return fmt::format("libtorch {}, {}", TORCH_VERSION,
+                     torch::cuda::is_available() ? "CUDA" : "no CUDA");
+}
+
+int cmd_info(int argc, char** argv) {
+  CLI::App app{"Show a model's options, parameters and arithmetic.\n\n"
+               "  nmrf info model.safetensors --size 640x480\n"
+               "  nmrf info --preset fast\n",
+               "nmrf info"};
+  std::string path, preset, size = "640x480";
+  std::vector<std::string> set;
+  bool as_json = false;
+  CommonOptions common;
+  auto* file_option = app.add_option("FILE", path, "Model (.safetensors or .pth)");
+  app.add_option("--preset", preset, "Instead of a file: paper or fast")->excludes(file_option);
+  app.add_option("--size", size, "Image size WxH for the arithmetic")->capture_default_str();
+  app.add_option("--set", set, "Change a model option, e.g. seeds.labels=2");
+  app.add_flag("--json", as_json, "One JSON object");
+  common.add_to(app);
+  if (int code = parse(app, argc, argv); code >= 0) return code;
+  common.apply();
+  check(!path.empty() || !preset.empty(), ErrorKind::kUsage,
+        "nmrf info needs a model file or --preset paper|fast");
+  int width = 0, height = 0;
+  check(std::sscanf(size.c_str(), "%dx%d", &width, &height) == 2 && width >= 32 && height >= 32 &&
+            width <= 100000 && height <= 100000,
+        ErrorKind::kUsage, "--size {}: expected WIDTHxHEIGHT, at least 32x32", size);
+
+  ModelOptions options;
+  TensorFile file;
+  if (preset.empty()) {
+    file = read_tensor_file(path);
+    options = options_of(file, path);
+  } else {
+    options = preset_options(preset);
+  }
+  for (const auto& assignment : set) set_field(options, assignment);
+  options.validate();
+  Network network = make_network(options, 0);
+
+  std::map<std::string, int64_t> parameters;
+  int64_t all = 0;
+  for (const auto& item : network->named_parameters()) {
+    parameters[stage_of(item.key())] += item.value().numel();
+    all += item.value().numel();
+  }
+  auto stages = count_flops(options, width, height);
+
+  if (as_json) {
+    nlohmann::json out;
+    out["options"] = to_json_object(options);
+    out["parameters"] = all;
+    out["size"] = {width, height};
+    out["gflop"] = total_flops(stages) / 1e9;
+    for (const auto& stage : stages) out["stages"][stage.name]["gflop"] = stage.total() / 1e9;
+    for (const auto& [name, count] : parameters) out["stages"][name]["parameters"] = count;
+    if (!path.empty()) {
+      out["file"] = path;
+      out["format"] = file.format;
+      out["sha256"] = sha256_of_file(path);
+      out["metadata"] = file.metadata;
+    }
+    print(out.dump());
+    return 0;
+  }
+
+  if (!path.empty()) {
+    print(fmt::format("file      {} ({}, {} bytes)", path, file.format,
+                      std::filesystem::file_size(path)));
+    print("sha256    " + sha256_of_file(path));
+    for (const auto& [key, value] : file.metadata)
+      if (key != "options") print(fmt::format("{:<9} {}", key, value));
+    for (const auto& name : file.skipped) print("skipped   " + name);
+    LoadReport report = load_weights(network, file);
+    print("weights   " + report.summary());
+  }
+  print(fmt::format("tensors   {}\nparameters {}", network->named_parameters().size(), all));
+  print("\noptions");
+  ModelOptions::fields(options, [](const char* key, const auto& value, const char* doc) {
+    print(fmt::format("  {:<34} {:<8} {}", key, fields_detail::encode(value).dump(), doc));
+  });
+  print(fmt::format("\n{:<14}{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}   GFLOP for {}x{}", "stage",
+                    "parameters", "total", "conv", "linear", "attention", "other", width, height));
+  for (const auto& stage : stages)
+    print(fmt::format("{:<14}{:>12}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.1f}", stage.name,
+                      parameters.count(stage.name) ? fmt::format("{}", parameters[stage.name]) : "",
+                      stage.total() / 1e9, stage.convolution / 1e9, stage.linear / 1e9,
+                      stage.attention / 1e9, stage.other / 1e9));
+  print(fmt::format("{:<14}{:>12}{:>10.1f}", "all", all, total_flops(stages) / 1e9));
+  return 0;
+}
+
+}  // namespace nmrf::cli

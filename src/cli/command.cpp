@@ -1,0 +1,91 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "nmrf/log.h"
+#include "nmrf/matcher.h"
+
+namespace nmrf::cli {
+namespace {
+
+volatile std::sig_atomic_t g_signals = 0;
+
+void on_signal(int) {
+  if (g_signals) _exit(kExitInterrupted);
+  g_signals = 1;
+}
+
+}  // namespace
+
+bool terminal_stderr() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(STDERR_FILENO) && !(no_color && *no_color);
+}
+
+void CommonOptions::add_to(CLI::App& app) {
+  app.add_flag("-q,--quiet", quiet, "Only errors on stderr");
+  app.add_flag("-v,--verbose", verbose, "More on stderr");
+  app.add_option("-j,--threads", threads, "Threads (0: one a core)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+void CommonOptions::apply() const {
+  if (threads > 0) set_threads(threads);
+  const bool colour = terminal_stderr();
+  set_log_sink([quiet = quiet, verbose = verbose, colour](LogLevel level, const std::string& text) {
+    if (quiet || (level == LogLevel::kDebug && !verbose)) return;
+    if (level == LogLevel::kWarning)
+      std::fprintf(stderr, colour ? "\033[33mwarning:\033[0m %s\n" : "warning: %s\n", text.c_str());
+    else
+      std::fprintf(stderr, "%s\n", text.c_str());
+  });
+}
+
+int parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool help = error.get_exit_code() == 0;
+    app.exit(error, std::cout, std::cerr);
+    return help ? 0 : 2;
+  }
+  return -1;
+}
+
+ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::show(const std::string& text) {
+  if (!enabled_) return;
+  std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressLine::clear() {
+  if (!drawn_) return;
+  std::fprintf(stderr, "\r\033[K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+void watch_interrupts() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+bool interrupted() { return g_signals != 0; }
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace nmrf::cli

@@ -1,0 +1,60 @@
+// What the commands share: their table, terminal manners, exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace nmrf::cli {
+
+// One sub-command. `run` parses its own arguments (argv[0] is the command's name) and returns an exit
+// code; it may throw nmrf::Error, which main turns into a message and a code.
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(int argc, char** argv);
+};
+
+int cmd_match(int argc, char** argv);
+int cmd_convert(int argc, char** argv);
+int cmd_info(int argc, char** argv);
+
+// Options that every command has: --quiet, --verbose, --threads.
+struct CommonOptions {
+  bool quiet = false;
+  bool verbose = false;
+  int threads = 0;
+  void add_to(CLI::App& app);
+  // Sets the log sink and the number of threads.
+  void apply() const;
+};
+
+// Parses; on --help or a mistake prints and returns the exit code to end with (0 or 2), else -1.
+int parse(CLI::App& app, int argc, char** argv);
+
+// True when stderr is a terminal and NO_COLOR is unset.
+bool terminal_stderr();
+
+// A single line on stderr that is redrawn; nothing when stderr is no terminal.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool enabled);
+  ~ProgressLine();
+  void show(const std::string& text);
+  void clear();
+
+ private:
+  bool enabled_;
+  bool drawn_ = false;
+};
+
+// Set by SIGINT and SIGTERM once `watch_interrupts` was called; a second signal ends the process.
+void watch_interrupts();
+bool interrupted();
+inline constexpr int kExitInterrupted = 130;
+
+// Prints to stdout and checks for write errors at exit through flush().
+void print(const std::string& text);
+
+}  // namespace nmrf::cli

@@ -1,0 +1,26 @@
+#include "cli/models.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/check.h"
+
+namespace nmrf::cli {
+namespace fs = std::filesystem;
+
+std::string model_path(const std::string& given) {
+  if (!given.empty()) return given;
+  if (const char* named = std::getenv("NMRF_MODEL"); named && *named) return named;
+  constexpr const char* kShipped = "nmrf-fast.safetensors";
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  for (const fs::path& folder :
+       {program.parent_path() / "../share/nmrf/models", fs::path(NMRF_MODEL_FOLDER)})
+    if (fs::exists(folder / kShipped, ignored)) return (folder / kShipped).lexically_normal();
+  fail(ErrorKind::kModel,
+       "no model: give one with --model FILE or $NMRF_MODEL. The authors' checkpoints "
+       "(sceneflow.pth, kitti.pth) work as they are; --model formula:paper runs the network on "
+       "untrained weights.");
+}
+
+}  // namespace nmrf::cli

@@ -1,0 +1,217 @@
+#include "nmrf/matcher.h"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+
+#include <cmath>
+#include <filesystem>
+#include <opencv2/imgproc.hpp>
+#include <thread>
+
+#include "core/check.h"
+#include "core/log.h"
+#include "model/weights.h"
+#include "nmrf/image.h"
+
+namespace nmrf {
+
+struct Matcher::State {
+  mutable Network network{nullptr};
+  torch::Device device{torch::kCPU};
+  std::string device_name;
+};
+
+namespace {
+
+// The file of the BLAS that libtorch really calls, or empty.
+std::string blas_file() {
+  void* symbol = dlsym(RTLD_DEFAULT, "sgemm_");
+  Dl_info info{};
+  if (!symbol || dladdr(symbol, &info) == 0 || !info.dli_fname) return "";
+  std::error_code ignored;
+  return std::filesystem::canonical(info.dli_fname, ignored).string();
+}
+
+torch::Device choose_device(const std::string& wish) {
+  const bool cuda = torch::cuda::is_available();
+  if (wish == "auto") {
+    log_info("device: {}", cuda ? "cuda:0, the first GPU"
+                                : "cpu, this libtorch sees no CUDA device");
+    return cuda ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+  }
+  if (wish == "cpu") return torch::Device(torch::kCPU);
+  check(wish == "cuda" || (wish.rfind("cuda:", 0) == 0 && wish.size() > 5 && wish.size() < 9 &&
+                           wish.find_first_not_of("0123456789", 5) == std::string::npos),
+        ErrorKind::kUsage, "device '{}': expected auto, cpu, cuda or cuda:N", wish);
+  check(cuda, ErrorKind::kDevice,
+        "device '{}': this libtorch sees no CUDA device. Use --device cpu, or build nmrf against a "
+        "libtorch with CUDA.",
+        wish);
+  const int index = wish == "cuda" ? 0 : std::stoi(wish.substr(5));
+  check(index < static_cast<int>(torch::cuda::device_count()), ErrorKind::kDevice,
+        "device '{}': there are {} CUDA devices", wish,
+        static_cast<int>(torch::cuda::device_count()));
+  return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+// BGR CV_8UC3 -> float RGB [1, 3, H, W], 0..255.
+torch::Tensor to_tensor(const cv::Mat& image) {
+  cv::Mat rgb;
+  cv::cvtColor(image, rgb, cv::COLOR_BGR2RGB);
+  return torch::from_blob(rgb.data, {1, rgb.rows, rgb.cols, 3}, torch::kByte)
+      .permute({0, 3, 1, 2})
+      .to(torch::kFloat)
+      .contiguous();
+}
+
+// The first height x width of [1, H, W] as an image of its own.
+cv::Mat to_mat(const torch::Tensor& map, int height, int width) {
+  auto cropped = map[0].narrow(0, 0, height).narrow(1, 0, width).to(torch::kCPU).contiguous();
+  return cv::Mat(height, width, CV_32FC1, cropped.data_ptr()).clone();
+}
+
+cv::Mat mirrored(const cv::Mat& image) {
+  cv::Mat result;
+  cv::flip(image, result, 1);
+  return result;
+}
+
+cv::Mat resized(const cv::Mat& image, cv::Size size) {
+  cv::Mat result;
+  const bool shrinks = size.area() < image.size().area();
+  cv::resize(image, result, size, 0, 0, shrinks ? cv::INTER_AREA : cv::INTER_CUBIC);
+  return result;
+}
+
+void warn_of_limit(const cv::Mat& disparity, int max_disp) {
+  // The last plane stands for max_disp - 8; beyond it nothing can be found.
+  const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
+  const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.total());
+  if (share > 0.02)
+    log_warning("{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
+                "Raise --max-disp, or lower --scale.",
+                100 * share, max_disp);
+}
+
+}  // namespace
+
+Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Matcher::~Matcher() = default;
+Matcher::Matcher(Matcher&&) noexcept = default;
+Matcher& Matcher::operator=(Matcher&&) noexcept = default;
+
+int Matcher::max_disp() const { return state_->network->options().max_disp; }
+const std::string& Matcher::device() const { return state_->device_name; }
+
+Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
+  check(options.max_disp >= 0 && options.max_disp <= 16384, ErrorKind::kUsage,
+        "max_disp is {}; expected 0 (the model's own) to 16384", options.max_disp);
+  auto state = std::make_unique<State>();
+  state->device = choose_device(options.device);
+  state->device_name = state->device.str();
+  if (state->device.is_cpu() && blas_file().find("/blas/libblas.so") != std::string::npos)
+    log_warning("the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
+                "need be. Install libopenblas0-pthread.",
+                blas_file());
+  LoadedModel loaded = load_model(model);
+  state->network = loaded.network;
+  if (options.max_disp > 0) state->network->set_max_disp((options.max_disp + 7) / 8 * 8);
+  try {
+    state->network->to(state->device);
+  } catch (const c10::Error& error) {
+    fail(ErrorKind::kDevice, "{}: cannot be moved to {}: {}", model, state->device_name,
+         error.what_without_backtrace());
+  }
+  return Matcher(std::move(state));
+}
+
+Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
+                         const MatchOptions& how) const {
+  cv::Mat left = to_bgr8(left_image, "the left image");
+  cv::Mat right = to_bgr8(right_image, "the right image");
+  check(left.size() == right.size(), ErrorKind::kInput,
+        "the left image is {}x{} and the right one {}x{}; a rectified pair has one size", left.cols,
+        left.rows, right.cols, right.rows);
+  check(how.scale > 0.01 && how.scale < 100, ErrorKind::kUsage,
+        "scale is {}; expected a factor such as 0.5", how.scale);
+  const cv::Size original = left.size();
+  if (how.scale != 1) {
+    const cv::Size size(static_cast<int>(std::lround(original.width * how.scale)),
+                        static_cast<int>(std::lround(original.height * how.scale)));
+    check(size.width > 0 && size.height > 0, ErrorKind::kInput,
+          "a scale of {} leaves nothing of the {}x{} images", how.scale, original.width,
+          original.height);
+    left = resized(left, size);
+    right = resized(right, size);
+  }
+  check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
+        "the images to match are {}x{}; at least 32x32 are needed", left.cols, left.rows);
+  if (how.view == View::kRight) {
+    cv::Mat swapped = mirrored(left);
+    left = mirrored(right);
+    right = swapped;
+  }
+
+  Disparity result;
+  try {
+    torch::NoGradGuard no_grad;
+    auto left_tensor = pad_images(to_tensor(left)).to(state_->device);
+    auto right_tensor = pad_images(to_tensor(right)).to(state_->device);
+    auto out = state_->network->forward(left_tensor, right_tensor);
+    result.map = to_mat(out.disparity, left.rows, left.cols);
+    result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    check(text.find("memory") == std::string::npos, ErrorKind::kDevice,
+          "not enough memory on {} for a {}x{} pair. Try --scale 0.5 or a smaller --max-disp "
+          "(now {}).",
+          state_->device_name, left.cols, left.rows, max_disp());
+    fail(ErrorKind::kFailure, "matching failed inside libtorch: {}", text);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::kDevice, "not enough memory for a {}x{} pair. Try --scale 0.5.", left.cols,
+         left.rows);
+  }
+  warn_of_limit(result.map, max_disp());
+  if (how.view == View::kRight) {
+    result.map = mirrored(result.map);
+    result.confidence = mirrored(result.confidence);
+  }
+  if (how.full_size && result.map.size() != original) {
+    const double grown = static_cast<double>(original.width) / result.map.cols;
+    cv::resize(result.map, result.map, original, 0, 0, cv::INTER_NEAREST);
+    result.map *= grown;
+    cv::resize(result.confidence, result.confidence, original, 0, 0, cv::INTER_NEAREST);
+  }
+  return result;
+}
+
+cv::Mat occlusion_mask(const cv::Mat& own, const cv::Mat& other, View own_view, float threshold) {
+  check(own.type() == CV_32FC1 && other.type() == CV_32FC1 && own.size() == other.size(),
+        ErrorKind::kUsage, "the left-right check needs two disparity maps of one size");
+  cv::Mat mask(own.size(), CV_8UC1, cv::Scalar(255));
+  const float direction = own_view == View::kLeft ? -1.0f : 1.0f;
+  for (int y = 0; y < own.rows; ++y) {
+    const float* mine = own.ptr<float>(y);
+    const float* theirs = other.ptr<float>(y);
+    for (int x = 0; x < own.cols; ++x) {
+      const float at = static_cast<float>(x) + direction * mine[x];
+      if (!(at >= 0 && at <= static_cast<float>(own.cols - 1))) continue;  // false for inf, NaN
+      const float seen = theirs[static_cast<int>(std::lround(at))];
+      if (std::abs(seen - mine[x]) <= threshold) mask.at<uchar>(y, x) = 0;
+    }
+  }
+  return mask;
+}
+
+void set_threads(int count) {
+  if (count <= 0) count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  at::set_num_threads(count);
+  // OpenBLAS keeps threads of its own, which libtorch does not know of.
+  using Setter = void (*)(int);
+  if (auto setter = reinterpret_cast<Setter>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
+    setter(count);
+}
+
+int threads() { return at::get_num_threads(); }
+
+}  // namespace nmrf

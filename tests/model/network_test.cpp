@@ -1,0 +1,285 @@
+// The network on its own: every switch, every size, repeatability, files.
+#include <gtest/gtest.h>
+
+#include <ATen/Parallel.h>
+
+#include "core/file.h"
+#include "io/safetensors.h"
+#include "model/flops.h"
+#include "model/formula.h"
+#include "model/golden.h"
+#include "model/weights.h"
+#include "support/support.h"
+
+namespace nmrf {
+namespace {
+
+// A small network for tests: all parts, few channels.
+ModelOptions tiny_options() {
+  ModelOptions o;
+  o.backbone_stem = o.backbone_stage1 = 8;
+  o.backbone_stage2 = o.backbone_stage3 = 12;
+  o.feature_channels = 16;
+  o.max_disp = 64;
+  o.propagation_layers = 2;
+  o.propagation_channels = 16;
+  o.context_hidden = o.context_channels = 8;
+  o.gamma1_hidden = o.gamma2_hidden = 8;
+  o.gamma1_channels = 8;
+  o.gamma2_channels = 16;
+  o.gamma2_groups = 4;
+  o.inference_layers = 2;
+  o.inference_channels = 16;
+  o.refinement_layers = 2;
+  o.refinement_channels = 16;
+  return o;
+}
+
+torch::Tensor run(Network& network, int64_t height, int64_t width) {
+  torch::NoGradGuard no_grad;
+  auto [left, right] = test::formula_pair(height, width);
+  return network->forward(pad_images(left), pad_images(right)).disparity;
+}
+
+Network by_formula(const ModelOptions& options) {
+  Network network = make_network(options, 0);
+  fill_by_formula(network);
+  return network;
+}
+
+TEST(Formula, FirstValuesAndPixels) {
+  Network network = by_formula(preset_options("paper"));
+  auto stem = network->named_parameters()["backbone.conv1.weight"].flatten();
+  EXPECT_FLOAT_EQ(stem[0].item<float>(), 0.015656795f);
+  EXPECT_FLOAT_EQ(stem[1].item<float>(), 0.083448783f);
+  EXPECT_FLOAT_EQ(stem[2].item<float>(), 0.033577919f);
+  auto [left, right] = test::formula_pair(32, 32);
+  EXPECT_EQ(left[0][0][0][0].item<float>(), 107);
+  EXPECT_EQ(left[0][1][3][5].item<float>(), 106);
+  EXPECT_EQ(right[0][2][0][0].item<float>(), 109);
+}
+
+// Spots of the published network's answer for formula weights and images, so that parity is checked
+// without any file. {height, width, row, column, disparity}
+TEST(Formula, DisparityOfThePublishedNetwork) {
+  struct Spot {
+    int64_t height, width, row, column;
+    double disparity;
+  };
+  const std::vector<Spot> spots = {
+#include "model/formula_spots.inc"
+  };
+  Network network = by_formula(preset_options("paper"));
+  int64_t height = 0, width = 0;
+  torch::Tensor map;
+  double largest = 0;
+  for (const auto& spot : spots) {
+    if (spot.height != height || spot.width != width)
+      map = run(network, height = spot.height, width = spot.width);
+    const double ours = map[0][spot.row][spot.column].item<double>();
+    largest = std::max(largest, std::abs(ours - spot.disparity));
+    EXPECT_NEAR(ours, spot.disparity, 5e-3)
+        << spot.height << "x" << spot.width << " at row " << spot.row << " column " << spot.column;
+  }
+  std::cout << "  largest difference over " << spots.size() << " spots: " << largest << " px\n";
+}
+
+TEST(Network, PublishedParameters) {
+  Network network = make_network(preset_options("paper"), 1);
+  int64_t count = 0;
+  for (const auto& item : network->named_parameters()) count += item.value().numel();
+  EXPECT_EQ(count, 6113210);
+  EXPECT_EQ(network->named_parameters().size(), 340u);
+}
+
+TEST(Network, PresetsKeepTheirPromises) {
+  EXPECT_NEAR(total_flops(count_flops(preset_options("paper"), 640, 480)) / 1e9, 363, 1);
+  EXPECT_LE(total_flops(count_flops(preset_options("fast"), 640, 480)) / 1e9, 60);
+  Network fast = make_network(preset_options("fast"), 1);
+  int64_t count = 0;
+  for (const auto& item : fast->named_parameters()) count += item.value().numel();
+  EXPECT_LE(count, 3000000);
+  EXPECT_NE(test::error_of(ErrorKind::kUsage, [] { preset_options("huge"); }).find("paper"),
+            std::string::npos);
+}
+
+TEST(Network, SeedRepeatsInitialisation) {
+  Network a = make_network(tiny_options(), 7), b = make_network(tiny_options(), 7),
+          c = make_network(tiny_options(), 8);
+  bool differs = false;
+  for (const auto& item : a->named_parameters()) {
+    EXPECT_TRUE(torch::equal(item.value(), b->named_parameters()[item.key()]));
+    differs |= !torch::equal(item.value(), c->named_parameters()[item.key()]);
+  }
+  EXPECT_TRUE(differs);
+  auto last = a->named_parameters()["dpn.prop_head.layers.2.weight"];
+  EXPECT_EQ(last.abs().max().item<float>(), 0);
+}
+
+// Every switch of the ablations changes the answer, runs on odd sizes, and gives finite disparities.
+TEST(Network, EverySwitchRunsAndMatters) {
+  using Change = std::function<void(ModelOptions&)>;
+  const std::vector<std::pair<std::string, Change>> changes = {
+      {"adaptive bias off", [](auto& o) { o.adaptive_bias = false; }},
+      {"position aggregation off", [](auto& o) { o.position_aggregation = false; }},
+      {"both off",
+       [](auto& o) { o.adaptive_bias = o.position_aggregation = false; }},
+      {"no self edges", [](auto& o) { o.self_edges = SelfEdges::kNone; }},
+      {"shared self edges", [](auto& o) { o.self_edges = SelfEdges::kShared; }},
+      {"no refinement", [](auto& o) { o.refinements = 0; }},
+      {"two refinements", [](auto& o) { o.refinements = 2; }},
+      {"local seed windows", [](auto& o) { o.seed_neighbourhood = SeedNeighbourhood::kLocal; }},
+      {"k = 1", [](auto& o) { o.labels = 1; }},
+      {"k = 2", [](auto& o) { o.labels = 2; }},
+      {"k = 3", [](auto& o) { o.labels = 3; }},
+      {"k = 5", [](auto& o) { o.labels = 5; }},
+      {"k = 6", [](auto& o) { o.labels = 6; }},
+      {"max_disp beyond the width", [](auto& o) { o.max_disp = 160; }},
+  };
+  Network plain = by_formula(tiny_options());
+  auto reference = run(plain, 41, 75);
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    ModelOptions options = tiny_options();
+    change(options);
+    Network network = by_formula(options);
+    auto map = run(network, 41, 75);
+    EXPECT_EQ(map.sizes(), reference.sizes());
+    EXPECT_TRUE(torch::isfinite(map).all().item<bool>());
+    EXPECT_GE(map.min().item<float>(), 0);
+    EXPECT_FALSE(torch::equal(map, reference));
+  }
+}
+
+TEST(Network, AnySizeFrom32Up) {
+  Network network = by_formula(tiny_options());
+  for (auto [h, w] : std::vector<std::pair<int64_t, int64_t>>{{32, 32}, {33, 47}, {40, 200}, {97, 32}})
+    EXPECT_TRUE(torch::isfinite(run(network, h, w)).all().item<bool>()) << h << "x" << w;
+}
+
+TEST(Network, BatchGivesWhatSinglePairsGive) {
+  torch::NoGradGuard no_grad;
+  Network network = by_formula(tiny_options());
+  auto [left, right] = test::formula_pair(48, 64);
+  auto left2 = torch::cat({left, right.flip(3)}), right2 = torch::cat({right, left.flip(3)});
+  auto both = network->forward(left2, right2).disparity;
+  auto first = network->forward(left, right).disparity;
+  EXPECT_LT((both[0] - first[0]).abs().max().item<float>(), 1e-2);
+}
+
+TEST(Network, RepeatsBitForBit) {
+  Network network = by_formula(tiny_options());
+  auto first = run(network, 64, 96);
+  EXPECT_TRUE(torch::equal(first, run(network, 64, 96)));
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  auto single = run(network, 64, 96);
+  at::set_num_threads(before);
+  // A winner at a near-tie may flip: nearly all pixels agree to rounding.
+  auto close = ((single - first).abs() < 1e-2).to(torch::kFloat).mean().item<float>();
+  EXPECT_GT(close, 0.98);
+}
+
+TEST(Network, MaxDispIsARunTimeChoice) {
+  Network network = by_formula(tiny_options());
+  network->set_max_disp(128);
+  Network wide = by_formula([] {
+    ModelOptions o = tiny_options();
+    o.max_disp = 128;
+    return o;
+  }());
+  EXPECT_TRUE(torch::equal(run(network, 40, 160), run(wide, 40, 160)));
+  test::error_of(ErrorKind::kModel, [&] { network->set_max_disp(100); });
+}
+
+TEST(Options, MistakesAreNamed) {
+  ModelOptions o;
+  o.labels = 7;
+  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { o.validate(); }).find("seeds.labels"),
+            std::string::npos);
+  o = {};
+  o.inference_heads = 3;
+  test::error_of(ErrorKind::kModel, [&] { o.validate(); });
+  o = {};
+  o.max_disp = 16;
+  test::error_of(ErrorKind::kModel, [&] { o.validate(); });
+}
+
+TEST(Weights, RoundTripIsExact) {
+  test::TempFolder folder;
+  ModelOptions options = tiny_options();
+  options.labels = 3;
+  options.self_edges = SelfEdges::kShared;
+  Network network = by_formula(options);
+  save_model(folder / "m.safetensors", network, {{"licence", "CC0"}});
+  LoadedModel loaded = load_model((folder / "m.safetensors").string());
+  EXPECT_EQ(loaded.metadata.at("licence"), "CC0");
+  EXPECT_EQ(to_json_object(loaded.network->options()), to_json_object(options));
+  EXPECT_TRUE(torch::equal(run(loaded.network, 40, 72), run(network, 40, 72)));
+  save_model(folder / "h.safetensors", network, {}, true);
+  EXPECT_LT(std::filesystem::file_size(folder / "h.safetensors"),
+            0.6 * std::filesystem::file_size(folder / "m.safetensors"));
+  Network half = load_model((folder / "h.safetensors").string()).network;
+  for (const auto& item : network->named_parameters()) {
+    auto difference = (half->named_parameters()[item.key()] - item.value()).abs().max();
+    EXPECT_LT(difference.item<float>(), 2e-3) << item.key();
+  }
+}
+
+TEST(Weights, EveryKeyIsReported) {
+  test::TempFolder folder;
+  save_model(folder / "a.safetensors", by_formula(tiny_options()));
+  ModelOptions other = tiny_options();
+  other.inference_layers = 3;
+  other.gamma1_channels = 4;
+  Network network = make_network(other, 0);
+  TensorFile file = read_tensor_file(folder / "a.safetensors");
+  LoadReport report = load_weights(network, file);
+  EXPECT_FALSE(report.complete());
+  EXPECT_EQ(report.used.size() + report.missing.size() + report.mismatched.size(),
+            network->named_parameters().size());
+  EXPECT_TRUE(std::all_of(report.missing.begin(), report.missing.end(), [](const auto& name) {
+    return name.rfind("inference.layers.2.", 0) == 0;
+  }));
+  EXPECT_EQ(report.mismatched.at(0).name, "concatconv.3.weight");
+}
+
+TEST(Weights, WrongFilesAreRefused) {
+  test::TempFolder folder;
+  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "none.pth"); })
+                .find("none.pth"),
+            std::string::npos);
+  write_file(folder / "text.safetensors", "not a model at all");
+  test::error_of(ErrorKind::kModel, [&] { load_model(folder / "text.safetensors"); });
+  // A safetensors file of something else.
+  std::vector<float> values(4, 1.0f);
+  StoredTensor stored{"weight",
+                      DType::kF32,
+                      {2, 2},
+                      {reinterpret_cast<const std::uint8_t*>(values.data()), 16}};
+  write_safetensors(folder / "other.safetensors", std::vector{stored}, {});
+  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "other.safetensors"); })
+                .find("no NMRF network"),
+            std::string::npos);
+  // A hole: options of another size.
+  Network network = by_formula(tiny_options());
+  ModelOptions larger = tiny_options();
+  larger.inference_layers = 4;
+  save_model(folder / "m.safetensors", network);
+  TensorFile file = read_tensor_file(folder / "m.safetensors");
+  auto metadata = file.metadata;
+  metadata["options"] = to_json_object(larger).dump();
+  write_safetensors(folder / "hole.safetensors", file.tensors, metadata);
+  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "hole.safetensors"); })
+                .find("missing"),
+            std::string::npos);
+  // NaN in a weight.
+  network->named_parameters()["backbone.conv2.bias"].data()[0] = NAN;
+  save_model(folder / "nan.safetensors", network);
+  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "nan.safetensors"); })
+                .find("backbone.conv2.bias"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace nmrf
