@@ -1,4 +1,5 @@
-// Matrix products on tiles that live in cache, for one instruction set (a Highway per-target header).
+// Matrix products on tiles that live in cache, for one instruction set (a Highway per-target
+// header).
 //
 // Two forms serve every token-wise operator and its backward:
 //   multiply:        C[rows, n]  = A[rows, k] B[k, n]    B packed in panels, A rows in place
@@ -61,14 +62,14 @@ struct Sink {
 
 // The last columns of a row that end inside a vector. `part`: rows x width sums, bias included.
 inline HWY_NOINLINE void finish_partly(const float* part, std::size_t width, std::size_t rows,
-                                const Sink& sink, std::size_t row, std::size_t column,
-                                std::size_t valid) {
+                                       const Sink& sink, std::size_t row, std::size_t column,
+                                       std::size_t valid) {
   for (std::size_t r = 0; r < rows; ++r) {
     float* out = sink.out + (row + r) * sink.stride + column;
     const float* add = sink.add ? sink.add[row + r] + column : nullptr;
     for (std::size_t i = 0; i < valid; ++i) {
       const float value = add ? part[r * width + i] + add[i] : part[r * width + i];
-      out[i] = sink.relu && !(value > 0) ? 0.0f : value;
+      out[i] = sink.relu && value < 0 ? 0.0f : value;
     }
   }
 }
@@ -100,14 +101,14 @@ HWY_INLINE void finish(const Vector (&sum)[kRows][kVectors], const Sink& sink, s
     for (int v = 0; v < kVectors; ++v) {
       Vector value = hn::Add(sum[r][v], bias[v]);
       if (sink.add) value = hn::Add(value, hn::LoadU(d, sink.add[row + r] + column + v * kLanes));
-      if (sink.relu) value = hn::Max(value, zero);
+      if (sink.relu) value = hn::Max(zero, value);  // in this order NaN stays NaN
       hn::StoreU(value, d, out + v * kLanes);
     }
   }
 }
 
-// sum += the outer product of kRows scalars and a row of a panel. Scalars are reached three a pointer, to
-// spare address registers. Always inlined: `sum` must stay in registers.
+// sum += the outer product of kRows scalars and a row of a panel. Scalars are reached three a
+// pointer, to spare address registers. Always inlined: `sum` must stay in registers.
 template <int kRows, int kVectors>
 HWY_INLINE void accumulate_step(const float* const (&at)[(kRows + 2) / 3], std::size_t stride,
                                 std::size_t offset, const float* panel,
@@ -185,9 +186,9 @@ HWY_INLINE const float* const* row_pointers(const float* first, std::size_t stri
   return pointers;
 }
 
-// sink = a[rows, k + more] B[k + more, columns], B packed, rows <= kMostRows. Every output is one sum in
-// the order of k in steps of kDepth, whatever the tiling: a token's result does not depend on where
-// in a tile it lies.
+// sink = a[rows, k + more] B[k + more, columns], B packed, rows <= kMostRows. Every output is one
+// sum in the order of k in steps of kDepth, whatever the tiling: a token's result does not depend
+// on where in a tile it lies.
 inline void multiply(const Rows& a, std::size_t rows, const float* packed, std::size_t columns,
                      const Sink& sink) {
   const std::size_t depth = a.k + a.more;
@@ -266,8 +267,8 @@ HWY_INLINE void outer_panel(const float* p, std::size_t p_stride, std::size_t m,
   if (i < m) block.template operator()<1>();
 }
 
-// C[m, n] += P[rows, m]^T Q[rows, n]. Rows of Q and C reach to a multiple of kLanes; what lies behind
-// column n has no meaning.
+// C[m, n] += P[rows, m]^T Q[rows, n]. Rows of Q and C reach to a multiple of kLanes; what lies
+// behind column n has no meaning.
 inline void multiply_outer(const float* p, std::size_t p_stride, std::size_t m, const float* q,
                            std::size_t q_stride, std::size_t n, std::size_t rows, float* c,
                            std::size_t c_stride) {

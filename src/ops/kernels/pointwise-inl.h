@@ -14,9 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace nmrf::ops::tokens::HWY_NAMESPACE {
 
-HWY_INLINE float sum_lanes(Vector v) {
-  return hn::GetLane(hn::SumOfLanes(Floats(), v));
-}
+HWY_INLINE float sum_lanes(Vector v) { return hn::GetLane(hn::SumOfLanes(Floats(), v)); }
 
 HWY_INLINE void copy_rows(const float* from, std::size_t from_stride, std::size_t rows,
                           std::size_t columns, float* to, std::size_t to_stride) {
@@ -59,14 +57,14 @@ HWY_INLINE void normalise_rows(const float* x, std::size_t x_stride, std::size_t
   }
 }
 
-// Backward of normalise_rows: dx = (add +) gradient of the input; d_weight and d_bias, unless null, are
-// added to. dy may be dx.
+// Backward of normalise_rows: dx = (add +) gradient of the input; d_weight and d_bias, unless null,
+// are added to. dy may be dx.
 HWY_INLINE void normalise_rows_backward(const float* x, std::size_t x_stride, const float* dy,
                                         std::size_t dy_stride, std::size_t rows,
                                         std::size_t channels, const float* weight,
-                                        const float* means, const float* scales,
-                                        const float* add, std::size_t add_stride, float* dx,
-                                        std::size_t dx_stride, float* d_weight, float* d_bias) {
+                                        const float* means, const float* scales, const float* add,
+                                        std::size_t add_stride, float* dx, std::size_t dx_stride,
+                                        float* d_weight, float* d_bias) {
   const Floats d;
   const std::size_t whole = channels / kLanes * kLanes;
   const float share = 1.0f / static_cast<float>(channels);
@@ -113,45 +111,42 @@ HWY_INLINE void normalise_rows_backward(const float* x, std::size_t x_stride, co
   }
 }
 
-// The normal distribution function P(x) and the slope of GELU, x P(x), are both 0.5 + x f(x^2): f as a
-// polynomial of u = 2 (x / limit)^2 - 1, fitted for the least absolute error of the whole over
-// [-limit, limit] (2e-8; with float rounding 1.1e-7 and 2.2e-7); beyond that both are constant in float.
+// The normal distribution function P(x) and the slope of GELU, x P(x), are both 0.5 + x f(x^2): f
+// as a polynomial of u = 2 (x / limit)^2 - 1, fitted for the least absolute error of the whole over
+// [-limit, limit] (2e-8; with float rounding 1.1e-7 and 2.2e-7); beyond that both are constant in
+// float.
 constexpr float kNormalLimit = 5.25f;
-constexpr float kNormal[] = {1.346593499e-01f,  -6.712681800e-02f, 4.964578524e-02f,
-                             -3.976341337e-02f, 3.203143924e-02f,  -2.504193224e-02f,
-                             1.853864454e-02f,  -1.277525350e-02f, 8.417883888e-03f,
-                             -5.448513199e-03f, 2.892341232e-03f,  -1.039540279e-03f,
-                             6.647477276e-04f,  -6.565819494e-04f, 2.399454243e-04f};
+constexpr float kNormal[] = {
+    1.346593499e-01f,  -6.712681800e-02f, 4.964578524e-02f,  -3.976341337e-02f, 3.203143924e-02f,
+    -2.504193224e-02f, 1.853864454e-02f,  -1.277525350e-02f, 8.417883888e-03f,  -5.448513199e-03f,
+    2.892341232e-03f,  -1.039540279e-03f, 6.647477276e-04f,  -6.565819494e-04f, 2.399454243e-04f};
 constexpr float kSlopeLimit = 5.7f;
-constexpr float kSlope[] = {1.241653189e-01f,  -6.292594224e-02f, 5.013762042e-02f,
-                            -4.845217243e-02f, 5.331778899e-02f,  -6.136230752e-02f,
-                            6.833998859e-02f,  -7.131679356e-02f, 6.902843714e-02f,
-                            -5.848800391e-02f, 4.209680483e-02f,  -3.282967582e-02f,
-                            2.907153219e-02f,  -1.523215417e-02f, 1.324665267e-03f,
-                            -2.349581569e-03f, 5.319750868e-03f,  -2.125951694e-03f};
+constexpr float kSlope[] = {
+    1.241653189e-01f,  -6.292594224e-02f, 5.013762042e-02f,  -4.845217243e-02f, 5.331778899e-02f,
+    -6.136230752e-02f, 6.833998859e-02f,  -7.131679356e-02f, 6.902843714e-02f,  -5.848800391e-02f,
+    4.209680483e-02f,  -3.282967582e-02f, 2.907153219e-02f,  -1.523215417e-02f, 1.324665267e-03f,
+    -2.349581569e-03f, 5.319750868e-03f,  -2.125951694e-03f};
 
 template <int kTerms>
 HWY_INLINE Vector half_plus_odd(Vector x, float limit, const float (&terms)[kTerms]) {
   const Floats d;
   const Vector most = hn::Set(d, limit);
   const Vector t = hn::Max(hn::Min(x, most), hn::Neg(most));
-  const Vector u =
-      hn::MulAdd(hn::Mul(t, hn::Set(d, 2.0f / (limit * limit))), t, hn::Set(d, -1.0f));
+  const Vector u = hn::MulAdd(hn::Mul(t, hn::Set(d, 2.0f / (limit * limit))), t, hn::Set(d, -1.0f));
   Vector f = hn::Set(d, terms[kTerms - 1]);
 #pragma GCC unroll 32
   for (int i = kTerms - 2; i >= 0; --i) f = hn::MulAdd(f, u, hn::Set(d, terms[i]));
   return hn::MulAdd(t, f, hn::Set(d, 0.5f));
 }
 
-HWY_INLINE Vector gelu(Vector x) {
-  return hn::Mul(x, half_plus_odd(x, kNormalLimit, kNormal));
-}
+HWY_INLINE Vector gelu(Vector x) { return hn::Mul(x, half_plus_odd(x, kNormalLimit, kNormal)); }
 
 // In place, over whole vectors: `columns` is rounded up, rows must reach that far.
 HWY_INLINE void gelu_rows(float* x, std::size_t stride, std::size_t rows, std::size_t columns) {
   const Floats d;
   for (std::size_t r = 0; r < rows; ++r, x += stride)
-    for (std::size_t c = 0; c < columns; c += kLanes) hn::StoreU(gelu(hn::LoadU(d, x + c)), d, x + c);
+    for (std::size_t c = 0; c < columns; c += kLanes)
+      hn::StoreU(gelu(hn::LoadU(d, x + c)), d, x + c);
 }
 
 // The same, with the slope of GELU there.

@@ -5,8 +5,8 @@
 
 namespace nmrf::ops::tokens {
 
-// At least `floats` floats, aligned to a cache line, private to the calling thread and valid until it asks
-// again. Contents are unspecified.
+// At least `floats` floats, aligned to a cache line, private to the calling thread and valid until
+// it asks again. Contents are unspecified.
 float* thread_scratch(std::size_t floats);
 
 // Hands out pieces of one block of scratch memory.

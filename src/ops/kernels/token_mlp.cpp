@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace nmrf::ops::tokens::HWY_NAMESPACE {
 
 // u = x + W_e message + b_e of one tile
-HWY_INLINE void enter(const TokenMlp& m, const float* x, std::size_t x_stride,
-                      const float* message, std::size_t message_stride, std::size_t rows, float* u,
+HWY_INLINE void enter(const TokenMlp& m, const float* x, std::size_t x_stride, const float* message,
+                      std::size_t message_stride, std::size_t rows, float* u,
                       std::size_t u_stride) {
   const float* pointers[kMostRows];
   Sink sink{.out = u, .stride = u_stride, .bias = m.entry_bias};
@@ -26,8 +26,8 @@ HWY_INLINE void enter(const TokenMlp& m, const float* x, std::size_t x_stride,
            m.entry_forward, m.width[0], sink);
 }
 
-void mlp_forward(const TokenMlp& m, InputRows x, InputRows message, OutputRows y,
-                 std::size_t begin, std::size_t end) {
+void mlp_forward(const TokenMlp& m, InputRows x, InputRows message, OutputRows y, std::size_t begin,
+                 std::size_t end) {
   const std::size_t stride = tile_stride(m.width[0]);
   std::size_t widest = 0;
   for (int i = 1; i < m.layers; ++i) widest = std::max(widest, tile_stride(m.width[i]));

@@ -1,15 +1,17 @@
-// Multi-layer perceptrons on rows of tokens, a tile at a time: what lies between input and output never
-// leaves the caches.
+// Multi-layer perceptrons on rows of tokens, a tile at a time: what lies between input and output
+// never leaves the caches.
 #pragma once
 
 #include <cstddef>
+
+#include "ops/kernels/tiles.h"
 
 namespace nmrf::ops::tokens {
 
 enum class Activation { kRelu, kGelu };
 
-// y = (u +) W_n act(... act(W_1 norm(u) + b_1) ...) + b_n, where u is the input x or, with an entry,
-// u = x + W_e message + b_e. Weights packed (ops/kernels/pack.h), biases padded, never null.
+// y = (u +) W_n act(... act(W_1 norm(u) + b_1) ...) + b_n, where u is the input x or, with an
+// entry, u = x + W_e message + b_e. Weights packed (ops/kernels/pack.h), biases padded, never null.
 struct TokenMlp {
   static constexpr int kMostLayers = 3;
   int layers = 0;
@@ -29,15 +31,6 @@ struct TokenMlp {
   const float* entry_backward = nullptr;
 };
 
-struct InputRows {
-  const float* data = nullptr;
-  std::size_t stride = 0;  // floats from row to row
-};
-struct OutputRows {
-  float* data = nullptr;
-  std::size_t stride = 0;
-};
-
 // Rows [begin, end) of y.
 void token_mlp_forward(const TokenMlp& mlp, InputRows x, InputRows message, OutputRows y,
                        std::size_t begin, std::size_t end);
@@ -50,8 +43,9 @@ struct TokenMlpSums {
   std::size_t norm_weight, norm_bias, entry_weight, entry_bias, total;
 };
 
-// Rows [begin, end) of the backward pass; everything between is computed again. dx and d_message are
-// written unless null (dx must be there with an entry); `sums` (TokenMlpSums), unless null, is added to.
+// Rows [begin, end) of the backward pass; everything between is computed again. dx and d_message
+// are written unless null (dx must be there with an entry); `sums` (TokenMlpSums), unless null, is
+// added to.
 void token_mlp_backward(const TokenMlp& mlp, InputRows x, InputRows message, InputRows dy,
                         OutputRows dx, OutputRows d_message, float* sums, std::size_t begin,
                         std::size_t end);
