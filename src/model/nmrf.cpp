@@ -57,7 +57,7 @@ MatchingMaps NetworkImpl::matching_maps(const torch::Tensor& left, const torch::
 Hypotheses NetworkImpl::decode(const torch::Tensor& embedding, const torch::Tensor& labels,
                                Trace* trace) {
   auto offset = infer_head_(embedding);
-  auto score = infer_score_head_(embedding);
+  auto score = ops::norm_linear(embedding, {}, {}, {weights_of(infer_score_head_)})[0];
   record(trace, "infer_delta", offset);
   record(trace, "infer_score_logits", score);
   return {(labels.unsqueeze(-1) + offset).relu(), kScoreScale * score};
