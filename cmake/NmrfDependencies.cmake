@@ -6,7 +6,8 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(OpenCV 4 REQUIRED COMPONENTS core imgproc imgcodecs features2d calib3d videoio)
+find_package(OpenCV 4 REQUIRED COMPONENTS core imgproc imgcodecs features2d calib3d videoio
+  ximgproc)
 
 # Newer libtorch packages look for CUDA when they were built with it; nothing else is needed here.
 find_package(Torch REQUIRED)

@@ -96,6 +96,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   out.disparity = 8 * out.winners.disparity;
   if (refinements_.empty()) return out;
 
+  out.refinements = static_cast<int64_t>(refinements_.size());
   auto fine = matching_maps(left_maps.fine, right_maps.fine);
   record(trace, "refine_fmap1", fine.left1);
   record(trace, "refine_fmap2", fine.right1);

@@ -26,6 +26,7 @@ struct NetworkOutput {
   std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
   Winners winners;                     // of the last inference layer; detached from the graph
   std::vector<torch::Tensor> refined;  // [B, H, W] px, one a decoded refinement layer
+  int64_t refinements = 0;             // modules that gave `refined`, equally many maps each
   torch::Tensor disparity;             // [B, H, W] px: the result
 };
 
