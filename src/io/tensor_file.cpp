@@ -105,9 +105,11 @@ TensorFile read_tensor_file(const FileBytes& file) {
   const auto& bytes = file.bytes;
   check(!bytes.empty(), ErrorKind::kModel, "{}: is empty. Download or copy the file again.",
         file.name);
+  // A safetensors file begins with the length of its header, which may be any bytes: look behind it
+  // first. Neither a zip archive nor a pickle of PyTorch has a brace there.
+  if (bytes.size() > 8 && bytes[8] == '{') return read_safetensors(file);
   // The first 80 is the pickle opcode PROTO: PyTorch before 1.6 wrote pickles without an archive.
   if (starts_with(bytes, "PK") || bytes[0] == 0x80) return read_pth(file);
-  if (bytes.size() > 8 && bytes[8] == '{') return read_safetensors(file);
   check(!starts_with(bytes, "version https://git-lfs"), ErrorKind::kModel,
         "{}: is a Git LFS pointer, not the weights. Run 'git lfs pull' and try again.", file.name);
   check(bytes[0] != '<', ErrorKind::kModel,

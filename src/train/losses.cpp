@@ -12,9 +12,14 @@
 namespace nmrf {
 namespace {
 
+<<<<<<< HEAD
 constexpr int64_t kCell = 8;          // side of a coarse cell in pixels
 constexpr int64_t kModalsOfCell = 4;  // as data/modals.h makes them
 constexpr double kModalMass[kModalsOfCell] = {0.5, 0.3, 0.1, 0.1};
+=======
+constexpr int64_t kCell = 8;           // side of a coarse cell in pixels
+constexpr int64_t kModalsOfCell = 4;   // as data/modals.h makes them
+>>>>>>> losses
 constexpr int64_t kCellsAtOnce = 256;  // matched by one thread in a row
 
 // A term before its division.
@@ -36,7 +41,7 @@ Part masked_sum(const torch::Tensor& values, const torch::Tensor& mask) {
 // [B, H, W] -> [B, h, w, 64]: the pixels of each cell.
 torch::Tensor by_cell(const torch::Tensor& map) {
   const int64_t batch = map.size(0), h = map.size(1) / kCell, w = map.size(2) / kCell;
-  return map.view({batch, h, kCell, w, kCell})
+  return map.reshape({batch, h, kCell, w, kCell})
       .permute({0, 1, 3, 2, 4})
       .reshape({batch, h, w, kCell * kCell});
 }
@@ -82,6 +87,7 @@ Part histogram_part(const torch::Tensor& cost, const torch::Tensor& disparity,
 }
 
 Part init_part_dense(const torch::Tensor& cost, const Truth& truth, double max_disp) {
+<<<<<<< HEAD
   torch::NoGradGuard no_grad;
   const int64_t width = truth.disparity.size(2);
   auto disparity = known_disparity(truth, cost);
@@ -90,10 +96,23 @@ Part init_part_dense(const torch::Tensor& cost, const Truth& truth, double max_d
   disparity = by_cell(torch::where(counts, disparity, torch::zeros_like(disparity)));
   auto mass = by_cell(counts).to(cost.scalar_type());
   torch::AutoGradMode with_grad(true);
+=======
+  torch::Tensor disparity, mass;
+  {
+    torch::NoGradGuard no_grad;
+    const int64_t width = truth.disparity.size(2);
+    auto values = known_disparity(truth, cost);
+    auto column = torch::arange(width, cost.options()).view({1, 1, width});
+    auto counts = counted_pixels(truth, max_disp) & (column - values >= 0);
+    disparity = by_cell(torch::where(counts, values, torch::zeros_like(values)));
+    mass = by_cell(counts).to(cost.scalar_type());
+  }
+>>>>>>> losses
   return histogram_part(cost, disparity, mass);
 }
 
 Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, double max_disp) {
+<<<<<<< HEAD
   torch::NoGradGuard no_grad;
   auto disparity = modals.to(cost.options());
   auto centre = (torch::arange(cost.size(2), cost.options()) * kCell + 0.5 * (kCell - 1))
@@ -105,6 +124,19 @@ Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, do
   mass = mass.to(cost.options()) * counts;
   disparity = torch::where(counts, disparity, torch::zeros_like(disparity));
   torch::AutoGradMode with_grad(true);
+=======
+  torch::Tensor disparity, mass;
+  {
+    torch::NoGradGuard no_grad;
+    auto values = modals.to(cost.options());
+    auto centre = (torch::arange(cost.size(2), cost.options()) * kCell + 0.5 * (kCell - 1))
+                      .view({1, 1, cost.size(2), 1});
+    // Comparisons with NaN are false.
+    auto counts = (values > 0) & (values < max_disp) & (centre - values >= 0);
+    disparity = torch::where(counts, values, torch::zeros_like(values));
+    mass = torch::tensor({0.5, 0.3, 0.1, 0.1}, cost.options()) * counts;
+  }
+>>>>>>> losses
   return histogram_part(cost, disparity, mass);
 }
 
@@ -243,7 +275,11 @@ torch::Tensor matched_modals(const torch::Tensor& labels, const torch::Tensor& m
       matcher.match({from + cell * k, k}, counted, {to + cell * k, k});
     }
   });
+<<<<<<< HEAD
   return targets.to(labels.options().requires_grad(false));
+=======
+  return targets.to(labels.options());
+>>>>>>> losses
 }
 
 torch::Tensor init_loss_modals(const torch::Tensor& cost, const torch::Tensor& modals,

@@ -1,5 +1,7 @@
 #include "io/tensor_file.h"
 
+#include "io/safetensors.h"
+
 #include <cmath>
 #include <limits>
 
@@ -107,6 +109,22 @@ TEST(DTypes, NamesAndSizes) {
 TEST(Printable, KeepsTerminalsSafe) {
   EXPECT_EQ(printable("a\n\x1b[2J\xff"), "a\\x0a\\x1b[2J\\xff");
   EXPECT_EQ(printable(std::string(1000, 'a')), std::string(120, 'a') + "...");
+}
+
+// The first bytes of a safetensors file are a length: 0x80 looks like a pickle, "PK" like an archive.
+TEST(TensorFile, SafetensorsOfAnyHeaderLength) {
+  test::TempFolder folder;
+  const float value = 2;
+  StoredTensor stored{
+      "w", DType::kF32, {1}, {reinterpret_cast<const std::uint8_t*>(&value), sizeof value}};
+  for (std::size_t padding = 0; padding < 2100; padding += 8) {
+    write_safetensors(folder / "m", std::vector{stored}, {{"p", std::string(padding, 'x')}});
+    ASSERT_EQ(read_tensor_file(folder / "m").tensors.size(), 1u) << padding;
+  }
+  for (std::size_t padding = 0x4b50 - 160; padding < 0x4b50; padding += 8) {
+    write_safetensors(folder / "m", std::vector{stored}, {{"p", std::string(padding, 'x')}});
+    ASSERT_EQ(read_tensor_file(folder / "m").tensors.size(), 1u) << padding;
+  }
 }
 
 }  // namespace
