@@ -6,10 +6,7 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
-<<<<<<< HEAD
 find_package(hwy REQUIRED)  # SIMD with run-time dispatch
-=======
->>>>>>> losses
 find_package(OpenCV 4 REQUIRED COMPONENTS core imgproc imgcodecs features2d calib3d videoio
   ximgproc)
 

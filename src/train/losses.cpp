@@ -12,14 +12,8 @@
 namespace nmrf {
 namespace {
 
-<<<<<<< HEAD
-constexpr int64_t kCell = 8;          // side of a coarse cell in pixels
-constexpr int64_t kModalsOfCell = 4;  // as data/modals.h makes them
-constexpr double kModalMass[kModalsOfCell] = {0.5, 0.3, 0.1, 0.1};
-=======
 constexpr int64_t kCell = 8;           // side of a coarse cell in pixels
 constexpr int64_t kModalsOfCell = 4;   // as data/modals.h makes them
->>>>>>> losses
 constexpr int64_t kCellsAtOnce = 256;  // matched by one thread in a row
 
 // A term before its division.
@@ -87,16 +81,6 @@ Part histogram_part(const torch::Tensor& cost, const torch::Tensor& disparity,
 }
 
 Part init_part_dense(const torch::Tensor& cost, const Truth& truth, double max_disp) {
-<<<<<<< HEAD
-  torch::NoGradGuard no_grad;
-  const int64_t width = truth.disparity.size(2);
-  auto disparity = known_disparity(truth, cost);
-  auto column = torch::arange(width, cost.options()).view({1, 1, width});
-  auto counts = counted_pixels(truth, max_disp) & (column - disparity >= 0);
-  disparity = by_cell(torch::where(counts, disparity, torch::zeros_like(disparity)));
-  auto mass = by_cell(counts).to(cost.scalar_type());
-  torch::AutoGradMode with_grad(true);
-=======
   torch::Tensor disparity, mass;
   {
     torch::NoGradGuard no_grad;
@@ -107,24 +91,10 @@ Part init_part_dense(const torch::Tensor& cost, const Truth& truth, double max_d
     disparity = by_cell(torch::where(counts, values, torch::zeros_like(values)));
     mass = by_cell(counts).to(cost.scalar_type());
   }
->>>>>>> losses
   return histogram_part(cost, disparity, mass);
 }
 
 Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, double max_disp) {
-<<<<<<< HEAD
-  torch::NoGradGuard no_grad;
-  auto disparity = modals.to(cost.options());
-  auto centre = (torch::arange(cost.size(2), cost.options()) * kCell + 0.5 * (kCell - 1))
-                    .view({1, 1, cost.size(2), 1});
-  // Comparisons with NaN are false.
-  auto counts = (disparity > 0) & (disparity < max_disp) & (centre - disparity >= 0);
-  auto mass = torch::zeros({kModalsOfCell}, torch::kDouble);
-  std::copy(std::begin(kModalMass), std::end(kModalMass), mass.data_ptr<double>());
-  mass = mass.to(cost.options()) * counts;
-  disparity = torch::where(counts, disparity, torch::zeros_like(disparity));
-  torch::AutoGradMode with_grad(true);
-=======
   torch::Tensor disparity, mass;
   {
     torch::NoGradGuard no_grad;
@@ -136,7 +106,6 @@ Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, do
     disparity = torch::where(counts, values, torch::zeros_like(values));
     mass = torch::tensor({0.5, 0.3, 0.1, 0.1}, cost.options()) * counts;
   }
->>>>>>> losses
   return histogram_part(cost, disparity, mass);
 }
 
@@ -275,11 +244,7 @@ torch::Tensor matched_modals(const torch::Tensor& labels, const torch::Tensor& m
       matcher.match({from + cell * k, k}, counted, {to + cell * k, k});
     }
   });
-<<<<<<< HEAD
-  return targets.to(labels.options().requires_grad(false));
-=======
   return targets.to(labels.options());
->>>>>>> losses
 }
 
 torch::Tensor init_loss_modals(const torch::Tensor& cost, const torch::Tensor& modals,
