@@ -130,7 +130,7 @@ TEST(ComputeLosses, PartsOfANetwork) {
   NetworkOutput late = whole;
   late.proposals = {};
   Truth without = truth;
-  without.modals = {};
+  without.modals = torch::Tensor();
   EXPECT_EQ(names_of(compute_losses(late, without, options)),
             (std::vector<std::string>{"coarse_0", "coarse_1", "fine_0"}));
   test::error_of(ErrorKind::kUsage, [&] { compute_losses({}, truth, options); });
@@ -231,7 +231,7 @@ TEST(ComputeLosses, RefusesWhatDoesNotFit) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   Truth bad = truth;
-  bad.modals = {};
+  bad.modals = torch::Tensor();
   refused(bad, "loss.modals = dense");
   bad.modals = truth.modals.slice(3, 0, 3);
   refused(bad, "[2, 2, 5, 4]");
