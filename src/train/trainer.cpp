@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <opencv2/core/utility.hpp>
 #include <optional>
 
 #include "core/check.h"
@@ -387,6 +388,8 @@ class Trainer {
 RunResult train(const TrainConfig& config, const RunOptions& run,
                 std::shared_ptr<ProcessGroup> group) {
   config.validate();
+  // The loader has threads of its own, and OpenCV's superpixels repeat exactly only with one.
+  cv::setNumThreads(1);
   if (!run.resume && group->rank() == 0)
     check(!newest_checkpoint(run.folder), ErrorKind::kUsage,
           "{}: holds checkpoints of an earlier run. Go on with --resume, or name another folder.",

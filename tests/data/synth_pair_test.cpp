@@ -37,10 +37,11 @@ bool same(const cv::Mat& a, const cv::Mat& b) {
   return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 bool same(const SynthPair& a, const SynthPair& b) {
-  return same(a.left, b.left) && same(a.right, b.right) && same(a.left_disparity, b.left_disparity) &&
-         same(a.right_disparity, b.right_disparity) && same(a.left_occluded, b.left_occluded) &&
-         same(a.right_occluded, b.right_occluded) && same(a.left_objects, b.left_objects) &&
-         same(a.right_objects, b.right_objects) && a.kind == b.kind && a.calibration.fx == b.calibration.fx;
+  return same(a.left, b.left) && same(a.right, b.right) &&
+         same(a.left_disparity, b.left_disparity) && same(a.right_disparity, b.right_disparity) &&
+         same(a.left_occluded, b.left_occluded) && same(a.right_occluded, b.right_occluded) &&
+         same(a.left_objects, b.left_objects) && same(a.right_objects, b.right_objects) &&
+         a.kind == b.kind && a.calibration.fx == b.calibration.fx;
 }
 
 class SynthKind : public testing::TestWithParam<const char*> {};
@@ -80,7 +81,8 @@ TEST_P(SynthKind, ObjectsOfBothViewsAgree) {
       objects.insert(id);
       if (pair.left_occluded.at<std::uint8_t>(y, x)) continue;
       float at = static_cast<float>(x) - pair.left_disparity.at<float>(y, x);
-      int x0 = std::clamp(static_cast<int>(std::floor(at)), 0, options.width - 1), x1 = std::min(x0 + 1, options.width - 1);
+      int x0 = std::clamp(static_cast<int>(std::floor(at)), 0, options.width - 1),
+          x1 = std::min(x0 + 1, options.width - 1);
       ++shown;
       agree += pair.right_objects.at<int>(y, x0) == id || pair.right_objects.at<int>(y, x1) == id;
     }
@@ -88,7 +90,8 @@ TEST_P(SynthKind, ObjectsOfBothViewsAgree) {
   EXPECT_GE(objects.size(), 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SynthKind, testing::Values("room", "street", "park", "still", "flying", "layers"),
+INSTANTIATE_TEST_SUITE_P(Kinds, SynthKind,
+                         testing::Values("room", "street", "park", "still", "flying", "layers"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(SynthPair, RepeatsWhateverTheThreads) {
@@ -99,7 +102,8 @@ TEST(SynthPair, RepeatsWhateverTheThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
-      for (int i = kPairs - 1 - t; i >= 0; i -= 3) together[static_cast<std::size_t>(i)] = render_pair(options, 5, i);
+      for (int i = kPairs - 1 - t; i >= 0; i -= 3)
+        together[static_cast<std::size_t>(i)] = render_pair(options, 5, i);
     });
   for (auto& thread : threads) thread.join();
   for (std::size_t i = 0; i < kPairs; ++i) EXPECT_TRUE(same(alone[i], together[i])) << i;
@@ -173,7 +177,9 @@ TEST(SynthPair, RefusesBadOptionsAndTextures) {
   test::error_of(ErrorKind::kUsage, [&] { render_pair(options, 1, 0); });
   options = small();
   options.textures = "/nonexistent/photos";
-  EXPECT_NE(test::error_of(ErrorKind::kInput, [&] { render_pair(options, 1, 0); }).find("/nonexistent/photos"), std::string::npos);
+  EXPECT_NE(test::error_of(ErrorKind::kInput, [&] { render_pair(options, 1, 0); })
+                .find("/nonexistent/photos"),
+            std::string::npos);
 }
 
 TEST(SynthPair, MixesInPhotographs) {
@@ -231,8 +237,10 @@ TEST(SynthTree, WritesResumesAndExtends) {
   SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), 1);
   EXPECT_TRUE(same(read_image(base / "frames_finalpass/TRAIN/A/0000/left/0007.png"), pair.left));
   EXPECT_TRUE(same(read_image(base / "frames_finalpass/TRAIN/A/0000/right/0007.png"), pair.right));
-  EXPECT_TRUE(same(read_disparity(base / "disparity/TRAIN/A/0000/left/0007.pfm"), pair.left_disparity));
-  EXPECT_TRUE(same(read_disparity(base / "disparity/TRAIN/A/0000/right/0007.pfm"), pair.right_disparity));
+  EXPECT_TRUE(
+      same(read_disparity(base / "disparity/TRAIN/A/0000/left/0007.pfm"), pair.left_disparity));
+  EXPECT_TRUE(
+      same(read_disparity(base / "disparity/TRAIN/A/0000/right/0007.pfm"), pair.right_disparity));
   cv::Mat ids;
   read_disparity(base / "object_index/TRAIN/A/0000/left/0007.pfm").convertTo(ids, CV_32S);
   EXPECT_TRUE(same(ids, pair.left_objects));
@@ -282,7 +290,8 @@ TEST(SynthTree, RefusesBadRequests) {
   tree.folder = folder.path();
   test::error_of(ErrorKind::kUsage, [&] { write_synth_tree(small(), tree); });
   tree.pairs = 1, tree.split = "VAL";
-  EXPECT_NE(test::error_of(ErrorKind::kUsage, [&] { write_synth_tree(small(), tree); }).find("VAL"), std::string::npos);
+  EXPECT_NE(test::error_of(ErrorKind::kUsage, [&] { write_synth_tree(small(), tree); }).find("VAL"),
+            std::string::npos);
   tree.split = "TRAIN";
   SynthOptions options = small();
   options.textures = (folder / "missing").string();

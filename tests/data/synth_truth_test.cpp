@@ -32,10 +32,12 @@ TEST(SynthTruth, SlantedPlaneToThePrecisionOfFloats) {
     View view = render_view(scene, caster, camera, right, {}, 1);
     for (int y = 0; y < camera.height; ++y)
       for (int x = 0; x < camera.width; ++x) {
-        double dx = (x - double(camera.cx)) / camera.focal, dy = -(y - double(camera.cy)) / camera.focal;
+        double dx = (x - double(camera.cx)) / camera.focal,
+               dy = -(y - double(camera.cy)) / camera.focal;
         double eye = right ? camera.baseline : 0.0;
         double depth = (5 + 0.3 * eye) / (1 - 0.3 * dx + 0.2 * dy);
-        ASSERT_NEAR(view.truth.disparity.at<float>(y, x), camera.focal * camera.baseline / depth, 2e-5)
+        ASSERT_NEAR(view.truth.disparity.at<float>(y, x), camera.focal * camera.baseline / depth,
+                    2e-5)
             << x << " " << y << " " << right;
         ASSERT_EQ(view.truth.objects.at<int>(y, x), object);
       }
@@ -50,7 +52,8 @@ TEST(SynthTruth, OcclusionBesideASquareIsAsWideAsTheDisparitiesDiffer) {
   StereoCamera camera = camera_of(160, 90, 100, 0.4f);
   camera.cx = 80, camera.cy = 45;
   float near = 100 * 0.4f / 2, far = 100 * 0.4f / 8;  // 20 and 5 pixels
-  View left = render_view(scene, caster, camera, false, {}, 1), right = render_view(scene, caster, camera, true, {}, 1);
+  View left = render_view(scene, caster, camera, false, {}, 1),
+       right = render_view(scene, caster, camera, true, {}, 1);
   int y = 45;
   // The square covers 60..100 in the left view and 40..80 in the right one.
   for (int x = 0; x < 160; ++x) {
@@ -78,15 +81,18 @@ TEST(SynthTruth, SkyHasItsOwnDisparityInBothViews) {
   Caster caster(scene);
   StereoCamera camera = camera_of(120, 64, 90, 0.3f);
   camera.pose = look({}, 0, 0.5f, 0);  // up into the clouds
-  View left = render_view(scene, caster, camera, false, {}, 1), right = render_view(scene, caster, camera, true, {}, 1);
+  View left = render_view(scene, caster, camera, false, {}, 1),
+       right = render_view(scene, caster, camera, true, {}, 1);
   int compared = 0;
   for (int y = 0; y < 64; ++y)
     for (int x = 4; x < 120; ++x) {
-      if (left.truth.objects.at<int>(y, x) != 0 || left.truth.occluded.at<std::uint8_t>(y, x)) continue;
+      if (left.truth.objects.at<int>(y, x) != 0 || left.truth.occluded.at<std::uint8_t>(y, x))
+        continue;
       ASSERT_EQ(left.truth.disparity.at<float>(y, x), 3);
       ASSERT_EQ(right.truth.objects.at<int>(y, x - 3), 0);
       for (int k = 0; k < 3; ++k)
-        ASSERT_NEAR(left.color.at<cv::Vec3f>(y, x)[k], right.color.at<cv::Vec3f>(y, x - 3)[k], 1e-4);
+        ASSERT_NEAR(left.color.at<cv::Vec3f>(y, x)[k], right.color.at<cv::Vec3f>(y, x - 3)[k],
+                    1e-4);
       ++compared;
     }
   EXPECT_GT(compared, 3000);
@@ -119,10 +125,12 @@ TEST(SynthTruth, MisalignmentMovesColourAndNotTruth) {
   StereoCamera camera = camera_of(64, 64, 80, 0.5f);
   Misalignment off;
   off.shift = 3;
-  View plain = render_view(scene, caster, camera, true, {}, 1), moved = render_view(scene, caster, camera, true, off, 1);
+  View plain = render_view(scene, caster, camera, true, {}, 1),
+       moved = render_view(scene, caster, camera, true, off, 1);
   EXPECT_EQ(cv::norm(plain.truth.disparity, moved.truth.disparity, cv::NORM_INF), 0);
   for (int y = 0; y + 3 < 64; ++y)
-    ASSERT_NEAR(moved.color.at<cv::Vec3f>(y, 20)[1], plain.color.at<cv::Vec3f>(y + 3, 20)[1], 1e-3) << y;
+    ASSERT_NEAR(moved.color.at<cv::Vec3f>(y, 20)[1], plain.color.at<cv::Vec3f>(y + 3, 20)[1], 1e-3)
+        << y;
   EXPECT_GT(cv::norm(plain.color, moved.color, cv::NORM_INF), 0.1);
 }
 
@@ -141,7 +149,8 @@ TEST(SynthTruth, ShadowsFallWhereTheLightIsBlocked) {
   StereoCamera camera = camera_of(160, 80, 80, 0.1f);
   camera.cx = 80, camera.cy = 40;
   View view = render_view(scene, caster, camera, false, {}, 1);
-  // The shadow of the square lies four metres to the right on the wall: x = 3.5 .. 4.5, pixel 115 .. 125.
+  // The shadow of the square lies four metres to the right on the wall: x = 3.5 .. 4.5, pixel 115
+  // .. 125.
   EXPECT_LT(view.color.at<cv::Vec3f>(40, 120)[1], 1e-4);
   EXPECT_GT(view.color.at<cv::Vec3f>(40, 110)[1], 0.5);
   EXPECT_GT(view.color.at<cv::Vec3f>(40, 130)[1], 0.5);

@@ -1,5 +1,5 @@
-// Things to put into scenes. Unless said otherwise a thing stands on the origin of its transform, y up,
-// its front towards -z, in metres; the transform may scale it.
+// Things to put into scenes. Unless said otherwise a thing stands on the origin of its transform, y
+// up, its front towards -z, in metres; the transform may scale it.
 #pragma once
 
 #include "data/synth/scene.h"
@@ -82,8 +82,10 @@ class Builder {
   void bicycle(Dice& dice, const Transform& at);
 
  private:
-  // Leaves for a crown of puffs of radius `puff` around `centers`, as fine as the distance asks for.
-  void leaves(Dice& dice, const Transform& at, const std::vector<Vec3>& centers, Vec3 puff, int material);
+  // Leaves for a crown of puffs of radius `puff` around `centers`, as fine as the distance asks
+  // for.
+  void leaves(Dice& dice, const Transform& at, const std::vector<Vec3>& centers, Vec3 puff,
+              int material);
   void leg_frame(const Transform& at, Vec3 size, float thickness, bool round, int material);
 };
 

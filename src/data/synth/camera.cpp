@@ -8,8 +8,8 @@ namespace nmrf::synth {
 CameraModel::CameraModel(const SynthOptions& options, Dice& dice)
     : options_(options), dice_(dice.fork()) {
   Dice d = dice.fork();
-  bright_ = d.real(0.6, 1.15);
-  quantile_ = d.real(0.8, 0.985);
+  bright_ = d.real(0.55, 1.12);
+  quantile_ = d.real(0.84, 0.99);
   float gamma = d.real(1.9, 2.5);
   curve_ = d.chance(0.5) ? d.real(0, 0.7) : 0;
   black_ = d.chance(0.25) ? d.real(0, 0.06) : 0;
@@ -23,11 +23,13 @@ CameraModel::CameraModel(const SynthOptions& options, Dice& dice)
     float e = static_cast<float>(options.exposure) * (differ ? 0.07f : 0.01f);
     float w = static_cast<float>(options.white_balance) * (differ ? 0.025f : 0.005f);
     eye.exposure = std::exp(d.normal(e));
-    eye.balance = common * Vec3{std::exp(d.normal(w)), std::exp(d.normal(0.3 * w)), std::exp(d.normal(w))};
+    eye.balance =
+        common * Vec3{std::exp(d.normal(w)), std::exp(d.normal(0.3 * w)), std::exp(d.normal(w))};
     eye.gamma = gamma * std::exp(d.normal(0.15 * e));
     eye.blur = static_cast<float>(options.blur) * blur * std::exp(d.normal(0.1));
   }
-  float level = static_cast<float>(options.noise) * (d.chance(0.75) ? d.log_real(0.002, 0.012) : d.log_real(0.012, 0.035));
+  float level = static_cast<float>(options.noise) *
+                (d.chance(0.75) ? d.log_real(0.002, 0.012) : d.log_real(0.012, 0.035));
   read_ = level * d.real(0.2, 1), shot_ = level * d.real(0.3, 1);
   coarse_noise_ = d.chance(0.25);
   vignette_ = static_cast<float>(options.vignette) * (d.chance(0.5) ? d.real(0.05, 0.45) : 0);
@@ -37,7 +39,8 @@ CameraModel::CameraModel(const SynthOptions& options, Dice& dice)
   if (options.rectification > 0 && d.chance(0.4)) {
     // Mostly a tenth of a pixel, sometimes close to one.
     float strength = static_cast<float>(options.rectification) * d.log_real(0.03, 0.6);
-    right_off_ = {d.real(-1, 1) * strength, d.real(-1, 1) * strength / static_cast<float>(options.width),
+    right_off_ = {d.real(-1, 1) * strength,
+                  d.real(-1, 1) * strength / static_cast<float>(options.width),
                   d.real(-1, 1) * strength / static_cast<float>(2 * options.height)};
   }
 }
@@ -51,7 +54,8 @@ float brightness_quantile(const cv::Mat& linear, float share) {
     const auto* row = linear.ptr<Vec3>(y);
     for (int x = 0; x < linear.cols; x += 4) values.push_back(luminance(row[x]));
   }
-  auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<float>(values.size() - 1));
+  auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<float>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
@@ -61,7 +65,8 @@ cv::Mat motion_kernel(float size, float angle) {
   cv::Mat kernel(side, side, CV_32FC1, cv::Scalar(0));
   for (int i = 0; i <= 64; ++i) {
     float at = (static_cast<float>(i) / 64 - 0.5f) * size;
-    float x = static_cast<float>(half) + at * std::cos(angle), y = static_cast<float>(half) + at * std::sin(angle);
+    float x = static_cast<float>(half) + at * std::cos(angle),
+          y = static_cast<float>(half) + at * std::sin(angle);
     int ix = static_cast<int>(x), iy = static_cast<int>(y);
     float fx = x - static_cast<float>(ix), fy = y - static_cast<float>(iy);
     kernel.at<float>(iy, ix) += (1 - fx) * (1 - fy), kernel.at<float>(iy, ix + 1) += fx * (1 - fy);
@@ -86,7 +91,9 @@ cv::Mat CameraModel::develop_one(const cv::Mat& linear, bool right, float gain, 
   cv::Mat image;
   // What is much brighter than white stays so on the sensor; without a limit a lamp would bloom.
   cv::min(linear, cv::Scalar::all(4 / std::max(gain, 1e-6f)), image);
-  if (motion_ > 0) cv::filter2D(image, image, -1, motion_kernel(motion_, motion_angle_), {-1, -1}, 0, cv::BORDER_REPLICATE);
+  if (motion_ > 0)
+    cv::filter2D(image, image, -1, motion_kernel(motion_, motion_angle_), {-1, -1}, 0,
+                 cv::BORDER_REPLICATE);
   if (eye.blur > 0.1f) cv::GaussianBlur(image, image, {}, eye.blur, eye.blur, cv::BORDER_REPLICATE);
   cv::Mat noise;
   if (read_ > 0) {
@@ -125,7 +132,8 @@ cv::Mat CameraModel::develop_one(const cv::Mat& linear, bool right, float gain, 
     for (int x = 0; x < image.cols; ++x) {
       Vec3 c = row[x] * balance;
       if (vignette_ > 0) {
-        float dx = (static_cast<float>(x) - cx) / sensor, dy = (static_cast<float>(y) - cy) / sensor;
+        float dx = (static_cast<float>(x) - cx) / sensor,
+              dy = (static_cast<float>(y) - cy) / sensor;
         c = c * (1 - vignette_ * (dx * dx + dy * dy));
       }
       if (saturation_ != 1) {

@@ -34,10 +34,10 @@ class CameraModel {
   Dice dice_;
   Eye eyes_[2];
   Misalignment left_off_, right_off_;
-  float bright_ = 0.9f;    // the level that the bright quantile is exposed to
+  float bright_ = 0.9f;  // the level that the bright quantile is exposed to
   float quantile_ = 0.95f;
-  float curve_ = 0;        // strength of the S-shaped tone curve
-  float black_ = 0;        // offset of black
+  float curve_ = 0;  // strength of the S-shaped tone curve
+  float black_ = 0;  // offset of black
   float saturation_ = 1;
   float shot_ = 0, read_ = 0;  // noise
   bool coarse_noise_ = false;

@@ -28,15 +28,17 @@ Caster::Caster(const Scene& scene) {
   scene_ = rtcNewScene(device_);
   // Robust: no ray slips between two triangles that share an edge.
   rtcSetSceneFlags(scene_, RTC_SCENE_FLAG_ROBUST);
-  // The better tree pays while the scene is small: long thin bars overlap each other in a plain one.
-  auto quality = scene.triangles().size() > 40000 ? RTC_BUILD_QUALITY_MEDIUM : RTC_BUILD_QUALITY_HIGH;
+  // The better tree pays while the scene is small: long thin bars overlap each other in a plain
+  // one.
+  auto quality =
+      scene.triangles().size() > 40000 ? RTC_BUILD_QUALITY_MEDIUM : RTC_BUILD_QUALITY_HIGH;
   rtcSetSceneBuildQuality(scene_, quality);
   RTCGeometry geometry = rtcNewGeometry(device_, RTC_GEOMETRY_TYPE_TRIANGLE);
   rtcSetGeometryBuildQuality(geometry, quality);
   // Copied: Embree reads sixteen bytes for each vertex, which a shared buffer would have to allow.
-  auto* vertices = static_cast<Vec3*>(
-      rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, sizeof(Vec3),
-                              scene.positions().size()));
+  auto* vertices = static_cast<Vec3*>(rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_VERTEX, 0,
+                                                              RTC_FORMAT_FLOAT3, sizeof(Vec3),
+                                                              scene.positions().size()));
   auto* indices = static_cast<Scene::Triangle*>(
       rtcSetNewGeometryBuffer(geometry, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3,
                               sizeof(Scene::Triangle), scene.triangles().size()));

@@ -1,8 +1,9 @@
+#include "core/check.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "core/check.h"
 #include "data/synth/synth.h"
 
 namespace nmrf {
@@ -10,7 +11,8 @@ namespace {
 
 double quantile(std::vector<float>& values, double share) {
   if (values.empty()) return 0;
-  auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
@@ -19,14 +21,17 @@ double quantile(std::vector<float>& values, double share) {
 
 SynthCheck check_pair(const SynthPair& pair) {
   cv::Size size = pair.left.size();
-  auto fits = [&](const cv::Mat& map, int type) { return map.size() == size && map.type() == type; };
-  check(!pair.left.empty() && fits(pair.left, CV_8UC3) && fits(pair.right, CV_8UC3) &&
-            fits(pair.left_disparity, CV_32FC1) && fits(pair.right_disparity, CV_32FC1) &&
-            fits(pair.left_occluded, CV_8UC1) && fits(pair.right_occluded, CV_8UC1),
-        ErrorKind::kInput,
-        "the maps of a rendered pair do not fit together; expected images, disparities and masks of "
-        "one size ({} x {})",
-        size.width, size.height);
+  auto fits = [&](const cv::Mat& map, int type) {
+    return map.size() == size && map.type() == type;
+  };
+  check(
+      !pair.left.empty() && fits(pair.left, CV_8UC3) && fits(pair.right, CV_8UC3) &&
+          fits(pair.left_disparity, CV_32FC1) && fits(pair.right_disparity, CV_32FC1) &&
+          fits(pair.left_occluded, CV_8UC1) && fits(pair.right_occluded, CV_8UC1),
+      ErrorKind::kInput,
+      "the maps of a rendered pair do not fit together; expected images, disparities and masks of "
+      "one size ({} x {})",
+      size.width, size.height);
   SynthCheck out;
   out.min_disparity = 1e30;
   for (const cv::Mat* map : {&pair.left_disparity, &pair.right_disparity})
@@ -50,12 +55,15 @@ SynthCheck check_pair(const SynthPair& pair) {
         continue;
       }
       float at = std::clamp(static_cast<float>(x) - d, 0.f, static_cast<float>(size.width - 1));
-      int x0 = std::min(static_cast<int>(at), size.width - 1), x1 = std::min(x0 + 1, size.width - 1);
+      int x0 = std::min(static_cast<int>(at), size.width - 1),
+          x1 = std::min(x0 + 1, size.width - 1);
       float f = at - static_cast<float>(x0);
-      auto here = pair.left.at<cv::Vec3b>(y, x), a = pair.right.at<cv::Vec3b>(y, x0), b = pair.right.at<cv::Vec3b>(y, x1);
+      auto here = pair.left.at<cv::Vec3b>(y, x), a = pair.right.at<cv::Vec3b>(y, x0),
+           b = pair.right.at<cv::Vec3b>(y, x1);
       float sum = 0;
       for (int k = 0; k < 3; ++k)
-        sum += std::abs(static_cast<float>(here[k]) - (static_cast<float>(a[k]) * (1 - f) + static_cast<float>(b[k]) * f));
+        sum += std::abs(static_cast<float>(here[k]) -
+                        (static_cast<float>(a[k]) * (1 - f) + static_cast<float>(b[k]) * f));
       errors.push_back(sum / 3);
       // Between two right pixels of one slanted surface the disparity lies between theirs; at an
       // edge one of them belongs to the same surface.

@@ -15,7 +15,8 @@ void Builder::part(const Mesh& mesh, const Transform& at, Vec3 offset, int mater
   scene.add(mesh, at * Transform::move(offset), material);
 }
 
-void Builder::bar(const Transform& at, Vec3 from, Vec3 to, float radius, int material, int segments) {
+void Builder::bar(const Transform& at, Vec3 from, Vec3 to, float radius, int material,
+                  int segments) {
   scene.add(tube({from, to}, radius, radius, segments), at, material);
 }
 
@@ -25,7 +26,8 @@ void Builder::leg_frame(const Transform& at, Vec3 size, float thickness, bool ro
   for (float sx : {-1.f, 1.f})
     for (float sz : {-1.f, 1.f}) {
       if (round)
-        bar(at, {sx * x, 0, sz * z}, {sx * x * 0.9f, size.y, sz * z * 0.9f}, thickness / 2, material);
+        bar(at, {sx * x, 0, sz * z}, {sx * x * 0.9f, size.y, sz * z * 0.9f}, thickness / 2,
+            material);
       else
         part(box({thickness, size.y, thickness}), at, {sx * x, size.y / 2, sz * z}, material);
     }
@@ -47,7 +49,8 @@ void Builder::chair(Dice& dice, const Transform& at) {
     part(box({w, back * 0.55f, 0.02f}), at, {0, h + back * 0.7f, z + 0.05f}, seat);
   } else if (style == 1) {
     for (int i = 0; i < 3; ++i)
-      part(box({w, 0.05f, 0.015f}), at, {0, h + back * (0.35f + 0.3f * static_cast<float>(i)), z + 0.045f}, frame);
+      part(box({w, 0.05f, 0.015f}), at,
+           {0, h + back * (0.35f + 0.3f * static_cast<float>(i)), z + 0.045f}, frame);
   } else {
     int slats = dice.count(4, 8);
     part(box({w, 0.05f, 0.02f}), at, {0, h + back, z + 0.06f}, frame);
@@ -57,8 +60,7 @@ void Builder::chair(Dice& dice, const Transform& at) {
     }
   }
   if (dice.chance(0.3))
-    for (float sx : {-1.f, 1.f})
-      part(box({0.04f, 0.03f, d}), at, {sx * w / 2, h + 0.2f, 0}, frame);
+    for (float sx : {-1.f, 1.f}) part(box({0.04f, 0.03f, d}), at, {sx * w / 2, h + 0.2f, 0}, frame);
 }
 
 float Builder::table(Dice& dice, const Transform& at, float w, float d, float h) {
@@ -72,7 +74,8 @@ float Builder::table(Dice& dice, const Transform& at, float w, float d, float h)
   } else {
     part(box({w, thick, d}), at, {0, h - thick / 2, 0}, top);
     leg_frame(at, {w, h - thick, d}, dice.real(0.03, 0.08), dice.chance(0.4), legs);
-    if (dice.chance(0.4)) part(box({w * 0.9f, 0.09f, d * 0.9f}), at, {0, h - thick - 0.045f, 0}, legs);
+    if (dice.chance(0.4))
+      part(box({w * 0.9f, 0.09f, d * 0.9f}), at, {0, h - thick - 0.045f, 0}, legs);
   }
   return h;
 }
@@ -84,7 +87,9 @@ void Builder::book_row(Dice& dice, const Transform& at, float length, float heig
     if (x + t > length / 2) break;
     if (dice.chance(0.08)) {  // a gap, or a leaning book
       float lean = dice.real(-0.3, 0.3);
-      part(box({t, h, d}), at * Transform::move({x + 0.12f, h / 2 + 0.01f, 0}) * Transform::turn_z(lean), {}, make.paper(dice, h));
+      part(box({t, h, d}),
+           at * Transform::move({x + 0.12f, h / 2 + 0.01f, 0}) * Transform::turn_z(lean), {},
+           make.paper(dice, h));
       x += 0.24f;
       continue;
     }
@@ -118,7 +123,8 @@ void Builder::shelf(Dice& dice, const Transform& at, float width, float height) 
       part(box({board, height, depth}), at, {s * width / 2, height / 2, 0}, frame);
     }
   }
-  if (!open && dice.chance(0.7)) part(box({width, height, 0.01f}), at, {0, height / 2, depth / 2}, frame);
+  if (!open && dice.chance(0.7))
+    part(box({width, height, 0.01f}), at, {0, height / 2, depth / 2}, frame);
   float gap = height / static_cast<float>(levels);
   for (int i = 0; i <= levels; ++i) {
     float y = gap * static_cast<float>(i);
@@ -127,10 +133,13 @@ void Builder::shelf(Dice& dice, const Transform& at, float width, float height) 
     Transform here = at * Transform::move({0, y + board / 2, -0.02f});
     if (dice.chance(0.55)) {
       float length = width * dice.real(0.5, 0.95);
-      book_row(dice, here * Transform::move({(width - length) * dice.real(-0.45, 0.45), 0, 0}), length, gap * 0.85f);
+      book_row(dice, here * Transform::move({(width - length) * dice.real(-0.45, 0.45), 0, 0}),
+               length, gap * 0.85f);
     } else {
       for (int k = amount(dice, 3 * width); k > 0; --k)
-        small_thing(dice, here * Transform::move({dice.real(-0.45, 0.45) * width, 0, dice.real(-0.25, 0.2) * depth}),
+        small_thing(dice,
+                    here * Transform::move(
+                               {dice.real(-0.45, 0.45) * width, 0, dice.real(-0.25, 0.2) * depth}),
                     gap * dice.real(0.3, 0.8));
     }
   }
@@ -147,10 +156,12 @@ void Builder::sofa(Dice& dice, const Transform& at) {
   int seats = std::max(1, static_cast<int>(w / 0.65f));
   for (int i = 0; i < seats; ++i) {
     float x = w * ((static_cast<float>(i) + 0.5f) / static_cast<float>(seats) - 0.5f);
-    part(cushion({w / static_cast<float>(seats) * 0.95f, 0.18f, 0.7f}), at, {x, 0.5f, -0.05f}, second);
+    part(cushion({w / static_cast<float>(seats) * 0.95f, 0.18f, 0.7f}), at, {x, 0.5f, -0.05f},
+         second);
     if (dice.chance(0.4))
       scene.add(superquadric({0.22f, 0.22f, 0.08f}, 0.7f, 0.6f, 24),
-                at * Transform::move({x, 0.75f, 0.1f}) * Transform::turn_x(-0.4f) * Transform::turn_z(dice.real(-0.6, 0.6)),
+                at * Transform::move({x, 0.75f, 0.1f}) * Transform::turn_x(-0.4f) *
+                    Transform::turn_z(dice.real(-0.6, 0.6)),
                 make.cloth(dice, 0.4f));
   }
 }
@@ -182,7 +193,14 @@ void Builder::vessel(Dice& dice, const Transform& at, float height) {
     }
     case 1: {  // bottle
       float r = h * dice.real(0.12, 0.2), neck = r * dice.real(0.25, 0.5);
-      profile = {{0, 0}, {r, 0}, {r, h * 0.02f}, {r, h * 0.55f}, {r * 0.9f, h * 0.62f}, {neck, h * 0.75f}, {neck, h}, {0, h}};
+      profile = {{0, 0},
+                 {r, 0},
+                 {r, h * 0.02f},
+                 {r, h * 0.55f},
+                 {r * 0.9f, h * 0.62f},
+                 {neck, h * 0.75f},
+                 {neck, h},
+                 {0, h}};
       break;
     }
     case 2: {  // bowl
@@ -195,15 +213,18 @@ void Builder::vessel(Dice& dice, const Transform& at, float height) {
     }
     case 3: {  // flower pot
       float r = h * dice.real(0.3, 0.5), rim = h * 0.2f;
-      profile = {{0, 0}, {r, 0}, {r * 1.25f, h - rim}, {r * 1.42f, h - rim}, {r * 1.45f, h}, {r * 1.25f, h}, {r * 1.2f, h * 0.9f}, {0, h * 0.88f}};
-      scene.add(lathe(profile, 28, false), at, dice.chance(0.6) ? make.rock(dice) : make.any(dice, h));
+      profile = {{0, 0},         {r, 0},         {r * 1.25f, h - rim}, {r * 1.42f, h - rim},
+                 {r * 1.45f, h}, {r * 1.25f, h}, {r * 1.2f, h * 0.9f}, {0, h * 0.88f}};
+      scene.add(lathe(profile, 28, false), at,
+                dice.chance(0.6) ? make.rock(dice) : make.any(dice, h));
       return;
     }
     case 4:  // can
       scene.add(cylinder(h * dice.real(0.25, 0.45), h, 24), at, make.paper(dice, h));
       return;
     default:  // cone or lampshade
-      scene.add(cone(h * dice.real(0.25, 0.5), h * dice.real(0.01, 0.3), h, 24), at, make.any(dice, h));
+      scene.add(cone(h * dice.real(0.25, 0.5), h * dice.real(0.01, 0.3), h, 24), at,
+                make.any(dice, h));
       return;
   }
   scene.add(lathe(profile, 28), at, make.any(dice, h));
@@ -211,15 +232,20 @@ void Builder::vessel(Dice& dice, const Transform& at, float height) {
 
 void Builder::plant(Dice& dice, const Transform& at, float height) {
   float pot = height * dice.real(0.2, 0.35), r = pot * dice.real(0.4, 0.6);
-  part(lathe({{0, 0}, {r * 0.8f, 0}, {r, pot}, {r * 0.9f, pot}, {0, pot * 0.92f}}, 24, false), at, {},
-       dice.chance(0.5) ? make.rock(dice) : make.any(dice, pot));
+  part(lathe({{0, 0}, {r * 0.8f, 0}, {r, pot}, {r * 0.9f, pot}, {0, pot * 0.92f}}, 24, false), at,
+       {}, dice.chance(0.5) ? make.rock(dice) : make.any(dice, pot));
   int green = scene.add_material(make.foliage(dice));
   float rest = height - pot;
   if (dice.chance(0.55)) {
-    part(blades(dice, dice.count(8, 26), rest * 1.1f, rest * dice.real(0.06, 0.2), dice.real(0.5, 1.5)), at, {0, pot * 0.9f, 0}, green);
+    part(blades(dice, dice.count(8, 26), rest * 1.1f, rest * dice.real(0.06, 0.2),
+                dice.real(0.5, 1.5)),
+         at, {0, pot * 0.9f, 0}, green);
   } else {
-    bar(at, {0, pot * 0.9f, 0}, {0, pot + rest * 0.6f, 0}, 0.012f * height, scene.add_material(make.bark(dice)));
-    part(leaf_cloud(dice, Vec3{0.55f, 0.5f, 0.55f} * rest, dice.count(60, 220), rest * dice.real(0.12, 0.3)), at, {0, pot + rest * 0.5f, 0}, green);
+    bar(at, {0, pot * 0.9f, 0}, {0, pot + rest * 0.6f, 0}, 0.012f * height,
+        scene.add_material(make.bark(dice)));
+    part(leaf_cloud(dice, Vec3{0.55f, 0.5f, 0.55f} * rest, dice.count(60, 220),
+                    rest * dice.real(0.12, 0.3)),
+         at, {0, pot + rest * 0.5f, 0}, green);
   }
 }
 
@@ -244,26 +270,36 @@ void Builder::carton(Dice& dice, const Transform& at, float size) {
   int id = scene.add_material(std::move(m));
   part(box(s), at, {0, s.y / 2, 0}, id);
   if (dice.chance(0.35))  // a label
-    part(rectangle(s.x * dice.real(0.3, 0.8), s.y * dice.real(0.2, 0.7)), at, {0, s.y / 2, -s.z / 2 - 0.002f}, make.paper(dice, s.y));
+    part(rectangle(s.x * dice.real(0.3, 0.8), s.y * dice.real(0.2, 0.7)), at,
+         {0, s.y / 2, -s.z / 2 - 0.002f}, make.paper(dice, s.y));
   if (dice.chance(0.25))  // open flaps
     for (float side : {-1.f, 1.f})
-      scene.add(rectangle(s.x * 0.48f, s.z), at * Transform::move({side * s.x * 0.62f, s.y + s.x * 0.16f, 0}) * Transform::turn_z(side * 0.9f) * Transform::turn_x(0.5f * kPi), id);
+      scene.add(rectangle(s.x * 0.48f, s.z),
+                at * Transform::move({side * s.x * 0.62f, s.y + s.x * 0.16f, 0}) *
+                    Transform::turn_z(side * 0.9f) * Transform::turn_x(0.5f * kPi),
+                id);
 }
 
 void Builder::figure(Dice& dice, const Transform& at, float h) {
   int body = scene.add_material(dice.chance(0.6) ? make.cloth(dice, h) : make.any(dice, h));
   int skin = dice.chance(0.4) ? body : scene.add_material(make.paint(dice));
   float fat = dice.real(0.7, 1.4);
-  part(superquadric(Vec3{0.14f * fat, 0.22f, 0.12f * fat} * h, 0.8f, 0.9f, 22), at, {0, 0.4f * h, 0}, body);
-  part(ellipsoid(Vec3{0.13f, 0.15f, 0.13f} * h * dice.real(0.8, 1.2), 18), at, {0, 0.74f * h, 0}, skin);
+  part(superquadric(Vec3{0.14f * fat, 0.22f, 0.12f * fat} * h, 0.8f, 0.9f, 22), at,
+       {0, 0.4f * h, 0}, body);
+  part(ellipsoid(Vec3{0.13f, 0.15f, 0.13f} * h * dice.real(0.8, 1.2), 18), at, {0, 0.74f * h, 0},
+       skin);
   for (float s : {-1.f, 1.f}) {
     float swing = dice.real(-0.15, 0.15) * h;
     bar(at, {s * 0.08f * h, 0.3f * h, 0}, {s * 0.1f * h, 0, -swing}, 0.05f * h, body, 9);
-    bar(at, {s * 0.12f * fat * h, 0.52f * h, 0}, {s * 0.28f * h, dice.real(0.2, 0.75) * h, -0.1f * h}, 0.04f * h, skin, 9);
-    if (dice.chance(0.4)) part(ellipsoid(Vec3{0.05f, 0.07f, 0.03f} * h, 12), at, {s * 0.1f * h, 0.88f * h, 0}, body);
-    part(ellipsoid(Vec3{0.02f, 0.02f, 0.02f} * h, 8), at, {s * 0.05f * h, 0.77f * h, -0.12f * h}, make.rubber(dice));
+    bar(at, {s * 0.12f * fat * h, 0.52f * h, 0},
+        {s * 0.28f * h, dice.real(0.2, 0.75) * h, -0.1f * h}, 0.04f * h, skin, 9);
+    if (dice.chance(0.4))
+      part(ellipsoid(Vec3{0.05f, 0.07f, 0.03f} * h, 12), at, {s * 0.1f * h, 0.88f * h, 0}, body);
+    part(ellipsoid(Vec3{0.02f, 0.02f, 0.02f} * h, 8), at, {s * 0.05f * h, 0.77f * h, -0.12f * h},
+         make.rubber(dice));
   }
-  if (dice.chance(0.4)) part(cone(0.13f * h, 0.02f * h, 0.2f * h, 16), at, {0, 0.84f * h, 0}, make.any(dice, 0.2f * h));
+  if (dice.chance(0.4))
+    part(cone(0.13f * h, 0.02f * h, 0.2f * h, 16), at, {0, 0.84f * h, 0}, make.any(dice, 0.2f * h));
 }
 
 void Builder::crate(Dice& dice, const Transform& at, float size) {
@@ -279,7 +315,10 @@ void Builder::crate(Dice& dice, const Transform& at, float size) {
   }
   part(box({size, 0.02f * size, size}), at, {0, 0.01f * size, 0}, wood);
   for (int i = amount(dice, 3); i > 0; --i)
-    small_thing(dice, at * Transform::move({dice.real(-0.3, 0.3) * size, 0.02f * size, dice.real(-0.3, 0.3) * size}), h * dice.real(0.5, 1.1));
+    small_thing(dice,
+                at * Transform::move(
+                         {dice.real(-0.3, 0.3) * size, 0.02f * size, dice.real(-0.3, 0.3) * size}),
+                h * dice.real(0.5, 1.1));
 }
 
 void Builder::screen(Dice& dice, const Transform& at) {
@@ -304,15 +343,30 @@ void Builder::ladder(Dice& dice, const Transform& at, float h) {
 void Builder::small_thing(Dice& dice, const Transform& at, float size) {
   Transform here = at * Transform::turn_y(dice.real(0, 2 * kPi));
   switch (dice.weighted(std::initializer_list<double>{3, 2, 2, 1.2, 2, 1, 0.8, 0.6})) {
-    case 0: vessel(dice, here, size); break;
-    case 1: carton(dice, here, size); break;
-    case 2: solid(dice, here * Transform::move({0, size * 0.45f, 0}), size * 0.9f); break;
-    case 3: plant(dice, here, size * 1.3f); break;
-    case 4: figure(dice, at * Transform::turn_y(dice.real(-0.8, 0.8)), size); break;
-    case 5: book_pile(dice, here * Transform::scaled(size / 0.25f)); break;
-    case 6: crate(dice, here, size); break;
+    case 0:
+      vessel(dice, here, size);
+      break;
+    case 1:
+      carton(dice, here, size);
+      break;
+    case 2:
+      solid(dice, here * Transform::move({0, size * 0.45f, 0}), size * 0.9f);
+      break;
+    case 3:
+      plant(dice, here, size * 1.3f);
+      break;
+    case 4:
+      figure(dice, at * Transform::turn_y(dice.real(-0.8, 0.8)), size);
+      break;
+    case 5:
+      book_pile(dice, here * Transform::scaled(size / 0.25f));
+      break;
+    case 6:
+      crate(dice, here, size);
+      break;
     default: {  // a ball
-      part(ellipsoid({size / 2, size / 2, size / 2}, 26), here, {0, size / 2, 0}, make.any(dice, size));
+      part(ellipsoid({size / 2, size / 2, size / 2}, 26), here, {0, size / 2, 0},
+           make.any(dice, size));
     }
   }
 }

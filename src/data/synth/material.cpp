@@ -115,8 +115,10 @@ void MaterialMaker::finish(Dice& dice, Material& m) const {
     m.specular = dice.log_real(0.05, 1.2);
     m.shininess = dice.log_real(6, 250);
   }
-  if (dice.chance(options_.mirror)) m.mirror = dice.real(0.15, 0.8);
-  else if (dice.chance(options_.glass)) m.glass = dice.real(0.15, 0.6);
+  if (dice.chance(options_.mirror))
+    m.mirror = dice.real(0.15, 0.8);
+  else if (dice.chance(options_.glass))
+    m.glass = dice.real(0.15, 0.6);
   if (dice.chance(0.25)) {
     m.bump = dice.log_real(0.05, 0.7);
     m.bump_frequency = m.texture.frequency * dice.log_real(0.5, 12);
@@ -140,14 +142,15 @@ Material MaterialMaker::any(Dice& dice, float size) const {
         Pattern::kTartan,  Pattern::kStripes, Pattern::kBars,   Pattern::kZigzag, Pattern::kDots,
         Pattern::kPrint,   Pattern::kWeave,   Pattern::kMap,    Pattern::kGlyphs, Pattern::kPoster,
         Pattern::kWindows, Pattern::kTruchet, Pattern::kLeaves, Pattern::kStatic};
-    constexpr double kWeights[] = {5, 2, 2, 2, 3, 1, 1, 1, 2.5, 0.8, 0.8, 0.8,
+    constexpr double kWeights[] = {5, 2,   2,   2, 3, 1, 1, 1, 2.5, 0.8, 0.8, 0.8,
                                    1, 0.6, 0.8, 1, 1, 2, 2, 2, 0.7, 0.5, 1.5, 1};
     static_assert(std::size(kPatterns) == std::size(kWeights));
     Pattern p = kPatterns[dice.weighted(kWeights)];
     // Clouds may be large; regular patterns look right with several cells on the object.
     bool cloudy = p == Pattern::kFractal || p == Pattern::kRidged || p == Pattern::kMarble ||
                   p == Pattern::kMap || p == Pattern::kPoster;
-    m.texture = pattern(dice, p, size * (cloudy ? dice.log_real(0.08, 0.9) : dice.log_real(0.02, 0.3)));
+    m.texture =
+        pattern(dice, p, size * (cloudy ? dice.log_real(0.08, 0.9) : dice.log_real(0.02, 0.3)));
     m.texture.rotate(dice.chance(0.5) ? 0.5f * kPi * static_cast<float>(dice.count(0, 3))
                                       : dice.real(0, 2 * kPi));
     if (dice.chance(0.2)) m.texture.stretch = dice.log_real(0.4, 4);
@@ -167,16 +170,32 @@ Material MaterialMaker::wall(Dice& dice) const {
   Material m;
   int kind = dice.weighted(std::initializer_list<double>{4, 3, 2, 1.2, 1, 0.8, 0.8, 0.6});
   switch (kind) {
-    case 0: m.texture = pattern(dice, Pattern::kPlain, 1); break;
-    case 1: m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.02, 1.5)); break;
-    case 2: m.texture = pattern(dice, dice.pick({Pattern::kPrint, Pattern::kStripes, Pattern::kDots,
-                                                 Pattern::kZigzag, Pattern::kTruchet}),
-                                dice.log_real(0.04, 0.4)); break;
-    case 3: m.texture = pattern(dice, Pattern::kBricks, dice.real(0.06, 0.1)); break;
-    case 4: m.texture = pattern(dice, Pattern::kPlanks, dice.real(0.08, 0.2)); break;
-    case 5: m.texture = pattern(dice, Pattern::kTiles, dice.log_real(0.08, 0.5)); break;
-    case 6: m.texture = pattern(dice, Pattern::kGradient, 3); break;
-    default: return any(dice, 2);
+    case 0:
+      m.texture = pattern(dice, Pattern::kPlain, 1);
+      break;
+    case 1:
+      m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.02, 1.5));
+      break;
+    case 2:
+      m.texture = pattern(dice,
+                          dice.pick({Pattern::kPrint, Pattern::kStripes, Pattern::kDots,
+                                     Pattern::kZigzag, Pattern::kTruchet}),
+                          dice.log_real(0.04, 0.4));
+      break;
+    case 3:
+      m.texture = pattern(dice, Pattern::kBricks, dice.real(0.06, 0.1));
+      break;
+    case 4:
+      m.texture = pattern(dice, Pattern::kPlanks, dice.real(0.08, 0.2));
+      break;
+    case 5:
+      m.texture = pattern(dice, Pattern::kTiles, dice.log_real(0.08, 0.5));
+      break;
+    case 6:
+      m.texture = pattern(dice, Pattern::kGradient, 3);
+      break;
+    default:
+      return any(dice, 2);
   }
   // Painted walls are light and even far more often than not.
   if (kind <= 2 && dice.chance(0.65)) {
@@ -189,8 +208,10 @@ Material MaterialMaker::wall(Dice& dice) const {
     m.texture.colors[0] = jitter(dice, linear(0xa4442e), 0.2f),
     m.texture.colors[1] = jitter(dice, linear(0x8b5a4a), 0.2f),
     m.texture.colors[3] = jitter(dice, linear(0xb8b0a4), 0.15f);
-  if (dice.chance(0.6)) m.texture.grain = dice.log_real(0.01, 0.08), m.texture.grain_frequency = dice.log_real(20, 300);
-  if (dice.chance(0.25)) m.bump = dice.log_real(0.03, 0.3), m.bump_frequency = dice.log_real(5, 150);
+  if (dice.chance(0.6))
+    m.texture.grain = dice.log_real(0.01, 0.08), m.texture.grain_frequency = dice.log_real(20, 300);
+  if (dice.chance(0.25))
+    m.bump = dice.log_real(0.03, 0.3), m.bump_frequency = dice.log_real(5, 150);
   if (dice.chance(0.15)) m.specular = dice.real(0.03, 0.25), m.shininess = dice.log_real(8, 60);
   return m;
 }
@@ -198,13 +219,25 @@ Material MaterialMaker::wall(Dice& dice) const {
 Material MaterialMaker::floor(Dice& dice) const {
   Material m;
   switch (dice.weighted(std::initializer_list<double>{3, 2, 2, 1.5, 1, 0.7})) {
-    case 0: m.texture = pattern(dice, Pattern::kPlanks, dice.real(0.07, 0.2)); break;
-    case 1: m.texture = pattern(dice, Pattern::kTiles, dice.log_real(0.1, 0.6)); break;
-    case 2: m.texture = pattern(dice, Pattern::kSpeckle, dice.log_real(0.01, 0.05)); break;
-    case 3: m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.05, 2)); break;
-    case 4: m.texture = pattern(dice, dice.pick({Pattern::kChecks, Pattern::kWeave, Pattern::kPrint,
-                                                 Pattern::kTartan}), dice.log_real(0.03, 0.4)); break;
-    default: return any(dice, 2);
+    case 0:
+      m.texture = pattern(dice, Pattern::kPlanks, dice.real(0.07, 0.2));
+      break;
+    case 1:
+      m.texture = pattern(dice, Pattern::kTiles, dice.log_real(0.1, 0.6));
+      break;
+    case 2:
+      m.texture = pattern(dice, Pattern::kSpeckle, dice.log_real(0.01, 0.05));
+      break;
+    case 3:
+      m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.05, 2));
+      break;
+    case 4:
+      m.texture = pattern(
+          dice, dice.pick({Pattern::kChecks, Pattern::kWeave, Pattern::kPrint, Pattern::kTartan}),
+          dice.log_real(0.03, 0.4));
+      break;
+    default:
+      return any(dice, 2);
   }
   if (m.texture.pattern == Pattern::kPlanks && dice.chance(0.7)) {
     Vec3 base = jitter(dice, linear(kWorldColors[dice.pick({9, 10, 11, 12, 13, 14})]), 0.2f);
@@ -223,15 +256,25 @@ Material MaterialMaker::floor(Dice& dice) const {
 Material MaterialMaker::facade(Dice& dice) const {
   Material m;
   switch (dice.weighted(std::initializer_list<double>{3, 2, 1, 1})) {
-    case 0: m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.1, 3)); break;
-    case 1: m.texture = pattern(dice, Pattern::kBricks, dice.real(0.07, 0.35)); break;
-    case 2: m.texture = pattern(dice, Pattern::kPlanks, dice.real(0.12, 0.35)); break;
-    default: m.texture = pattern(dice, Pattern::kTiles, dice.real(0.3, 1.2)); break;
+    case 0:
+      m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.1, 3));
+      break;
+    case 1:
+      m.texture = pattern(dice, Pattern::kBricks, dice.real(0.07, 0.35));
+      break;
+    case 2:
+      m.texture = pattern(dice, Pattern::kPlanks, dice.real(0.12, 0.35));
+      break;
+    default:
+      m.texture = pattern(dice, Pattern::kTiles, dice.real(0.3, 1.2));
+      break;
   }
-  Vec3 base = jitter(dice, linear(kWorldColors[dice.pick({0, 1, 2, 3, 4, 14, 15, 17, 18, 19, 20, 45})]), 0.2f);
+  Vec3 base = jitter(
+      dice, linear(kWorldColors[dice.pick({0, 1, 2, 3, 4, 14, 15, 17, 18, 19, 20, 45})]), 0.2f);
   float keep = dice.real(0.05, 0.35);
   for (auto& c : m.texture.colors) c = mix(base, c, keep);
-  if (m.texture.pattern == Pattern::kBricks) m.texture.colors[3] = mix(base, {0.5f, 0.48f, 0.45f}, 0.7f);
+  if (m.texture.pattern == Pattern::kBricks)
+    m.texture.colors[3] = mix(base, {0.5f, 0.48f, 0.45f}, 0.7f);
   m.texture.grain = dice.log_real(0.02, 0.2), m.texture.grain_frequency = dice.log_real(5, 60);
   m.texture.dirt = dice.real(0, 0.4), m.texture.dirt_frequency = dice.log_real(0.1, 1);
   return m;
@@ -239,20 +282,23 @@ Material MaterialMaker::facade(Dice& dice) const {
 
 Material MaterialMaker::road(Dice& dice) const {
   Material m;
-  m.texture = pattern(dice, dice.chance(0.75) ? Pattern::kSpeckle : Pattern::kFractal, dice.log_real(0.015, 0.06));
+  m.texture = pattern(dice, dice.chance(0.75) ? Pattern::kSpeckle : Pattern::kFractal,
+                      dice.log_real(0.015, 0.06));
   Vec3 base = jitter(dice, Vec3{0.1f, 0.1f, 0.105f}, 0.45f);
   float spread = dice.real(0.1, 0.6);
   for (auto& c : m.texture.colors) c = base * std::exp(dice.normal(spread));
   m.texture.grain = dice.real(0.03, 0.25), m.texture.grain_frequency = dice.log_real(1, 25);
   m.texture.dirt = dice.real(0, 0.5), m.texture.dirt_frequency = dice.log_real(0.15, 1.5);
-  if (dice.chance(0.3 * options_.shiny)) m.specular = dice.real(0.1, 0.6), m.shininess = dice.log_real(8, 40);
+  if (dice.chance(0.3 * options_.shiny))
+    m.specular = dice.real(0.1, 0.6), m.shininess = dice.log_real(8, 40);
   return m;
 }
 
 Material MaterialMaker::pavement(Dice& dice) const {
   Material m;
-  m.texture = pattern(dice, dice.pick({Pattern::kTiles, Pattern::kBricks, Pattern::kCells, Pattern::kSpeckle}),
-                      dice.log_real(0.1, 0.6));
+  m.texture = pattern(
+      dice, dice.pick({Pattern::kTiles, Pattern::kBricks, Pattern::kCells, Pattern::kSpeckle}),
+      dice.log_real(0.1, 0.6));
   if (m.texture.pattern == Pattern::kSpeckle) m.texture.frequency = 30;
   Vec3 base = jitter(dice, linear(kWorldColors[dice.pick({2, 3, 4, 5, 18, 45, 46})]), 0.25f);
   float keep = dice.real(0.05, 0.3);
@@ -283,7 +329,8 @@ Material MaterialMaker::soil(Dice& dice) const {
     m.texture = pattern(dice, Pattern::kLeaves, dice.log_real(0.03, 0.12));
     m.texture.b = 1;
     for (auto& c : m.texture.colors)
-      c = jitter(dice, dice.chance(0.5) ? Vec3{0.3f, 0.14f, 0.04f} : Vec3{0.12f, 0.14f, 0.05f}, 0.35f);
+      c = jitter(dice, dice.chance(0.5) ? Vec3{0.3f, 0.14f, 0.04f} : Vec3{0.12f, 0.14f, 0.05f},
+                 0.35f);
   }
   m.texture.dirt = dice.real(0, 0.6), m.texture.dirt_frequency = dice.log_real(0.2, 2);
   m.bump = dice.real(0, 0.4), m.bump_frequency = dice.log_real(3, 20);
@@ -292,17 +339,20 @@ Material MaterialMaker::soil(Dice& dice) const {
 
 Material MaterialMaker::wood(Dice& dice) const {
   Material m;
-  m.texture = pattern(dice, dice.chance(0.7) ? Pattern::kWood : Pattern::kPlanks, dice.log_real(0.04, 0.25));
+  m.texture = pattern(dice, dice.chance(0.7) ? Pattern::kWood : Pattern::kPlanks,
+                      dice.log_real(0.04, 0.25));
   Vec3 base = jitter(dice, linear(kWorldColors[dice.pick({9, 10, 11, 12, 13, 14, 46})]), 0.3f);
   for (auto& c : m.texture.colors) c = jitter(dice, base * dice.log_real(0.6, 1.6), 0.08f);
   if (dice.chance(0.5)) m.texture.rotate(0.5f * kPi);
-  if (dice.chance(options_.shiny)) m.specular = dice.real(0.05, 0.5), m.shininess = dice.log_real(10, 80);
+  if (dice.chance(options_.shiny))
+    m.specular = dice.real(0.05, 0.5), m.shininess = dice.log_real(10, 80);
   return m;
 }
 
 Material MaterialMaker::metal(Dice& dice) const {
   Material m;
-  m.texture = pattern(dice, dice.chance(0.6) ? Pattern::kPlain : Pattern::kFractal, dice.log_real(0.02, 0.5));
+  m.texture = pattern(dice, dice.chance(0.6) ? Pattern::kPlain : Pattern::kFractal,
+                      dice.log_real(0.02, 0.5));
   Vec3 base = jitter(dice, linear(kWorldColors[dice.pick({3, 4, 5, 6, 7, 8, 26, 47, 48})]), 0.25f);
   for (auto& c : m.texture.colors) c = mix(base, c, 0.12f);
   if (options_.shiny > 0) m.specular = dice.real(0.2, 1.2), m.shininess = dice.log_real(15, 150);
@@ -312,17 +362,21 @@ Material MaterialMaker::metal(Dice& dice) const {
 
 Material MaterialMaker::paint(Dice& dice) const {
   Material m;
-  m.texture = pattern(dice, dice.chance(0.7) ? Pattern::kPlain : Pattern::kGradient, dice.real(0.5, 3));
+  m.texture =
+      pattern(dice, dice.chance(0.7) ? Pattern::kPlain : Pattern::kGradient, dice.real(0.5, 3));
   m.texture.grain *= 0.3f;
-  if (dice.chance(options_.shiny)) m.specular = dice.real(0.1, 0.9), m.shininess = dice.log_real(10, 120);
+  if (dice.chance(options_.shiny))
+    m.specular = dice.real(0.1, 0.9), m.shininess = dice.log_real(10, 120);
   return m;
 }
 
 Material MaterialMaker::car_paint(Dice& dice) const {
   Material m;
   m.texture = pattern(dice, Pattern::kPlain, 1);
-  Vec3 base = jitter(dice, linear(dice.pick({0xf0f0f0u, 0xb9bcc0u, 0x7c8084u, 0x17181bu, 0x1c2a48u,
-                                             0x8f1a1cu, 0x303437u, 0x31493cu, 0xd8d2c4u, 0xc8a032u})), 0.25f);
+  Vec3 base = jitter(dice,
+                     linear(dice.pick({0xf0f0f0u, 0xb9bcc0u, 0x7c8084u, 0x17181bu, 0x1c2a48u,
+                                       0x8f1a1cu, 0x303437u, 0x31493cu, 0xd8d2c4u, 0xc8a032u})),
+                     0.25f);
   for (auto& c : m.texture.colors) c = base;
   m.texture.grain = 0, m.texture.dirt = dice.chance(0.3) ? 0.2f : 0;
   if (options_.shiny > 0) m.specular = dice.real(0.4, 1.5), m.shininess = dice.log_real(40, 250);
@@ -353,14 +407,16 @@ Material MaterialMaker::cloth(Dice& dice, float size) const {
   if (photos_ && dice.chance(0.5 * options_.photo)) {
     m.texture = photo(dice, size * dice.log_real(0.2, 1));
   } else {
-    m.texture = pattern(dice,
-                        dice.pick({Pattern::kPrint, Pattern::kTartan, Pattern::kStripes, Pattern::kWeave,
-                                   Pattern::kWeave, Pattern::kDots, Pattern::kFractal, Pattern::kPlain,
-                                   Pattern::kZigzag, Pattern::kChecks}),
-                        size * dice.log_real(0.01, 0.15));
+    m.texture =
+        pattern(dice,
+                dice.pick({Pattern::kPrint, Pattern::kTartan, Pattern::kStripes, Pattern::kWeave,
+                           Pattern::kWeave, Pattern::kDots, Pattern::kFractal, Pattern::kPlain,
+                           Pattern::kZigzag, Pattern::kChecks}),
+                size * dice.log_real(0.01, 0.15));
   }
   if (dice.chance(0.5)) m.texture.rotate(dice.real(0, 2 * kPi));
-  m.bump = dice.chance(0.4) ? dice.real(0.05, 0.3) : 0, m.bump_frequency = dice.log_real(8, 100) / size;
+  m.bump = dice.chance(0.4) ? dice.real(0.05, 0.3) : 0,
+  m.bump_frequency = dice.log_real(8, 100) / size;
   return m;
 }
 
@@ -370,26 +426,31 @@ Material MaterialMaker::paper(Dice& dice, float size) const {
     m.texture = photo(dice, size * dice.log_real(0.5, 1.2));
   } else {
     bool text = dice.chance(0.45);
-    m.texture = pattern(dice, text ? Pattern::kGlyphs : dice.pick({Pattern::kPoster, Pattern::kPoster, Pattern::kMap,
-                                                                   Pattern::kFractal, Pattern::kPlain}),
+    m.texture = pattern(dice,
+                        text ? Pattern::kGlyphs
+                             : dice.pick({Pattern::kPoster, Pattern::kPoster, Pattern::kMap,
+                                          Pattern::kFractal, Pattern::kPlain}),
                         size * (text ? dice.log_real(0.02, 0.2) : dice.log_real(0.3, 1.2)));
     if (text && dice.chance(0.7)) {
       m.texture.colors[0] = jitter(dice, Vec3{0.75f, 0.74f, 0.7f}, 0.15f);
       m.texture.colors[1] = jitter(dice, Vec3{0.03f, 0.03f, 0.03f}, 0.3f);
     }
   }
-  if (dice.chance(options_.shiny)) m.specular = dice.real(0.05, 0.5), m.shininess = dice.log_real(10, 100);
+  if (dice.chance(options_.shiny))
+    m.specular = dice.real(0.05, 0.5), m.shininess = dice.log_real(10, 100);
   return m;
 }
 
 Material MaterialMaker::foliage(Dice& dice) const {
   Material m;
   m.texture = pattern(dice, Pattern::kFractal, dice.log_real(0.05, 0.6));
-  Vec3 base = jitter(dice, dice.chance(0.8) ? Vec3{0.08f, 0.15f, 0.03f} : Vec3{0.3f, 0.16f, 0.04f}, 0.4f);
+  Vec3 base =
+      jitter(dice, dice.chance(0.8) ? Vec3{0.08f, 0.15f, 0.03f} : Vec3{0.3f, 0.16f, 0.04f}, 0.4f);
   float spread = dice.real(0.15, 0.6);
   for (auto& c : m.texture.colors) c = jitter(dice, base * std::exp(dice.normal(spread)), 0.1f);
   m.backlight = dice.real(0.1, 0.5);
-  if (dice.chance(options_.shiny)) m.specular = dice.real(0.05, 0.4), m.shininess = dice.log_real(8, 40);
+  if (dice.chance(options_.shiny))
+    m.specular = dice.real(0.05, 0.4), m.shininess = dice.log_real(8, 40);
   return m;
 }
 
@@ -405,7 +466,8 @@ Material MaterialMaker::bark(Dice& dice) const {
 
 Material MaterialMaker::rock(Dice& dice) const {
   Material m;
-  m.texture = pattern(dice, dice.pick({Pattern::kFractal, Pattern::kSpeckle, Pattern::kRidged}), dice.log_real(0.03, 0.5));
+  m.texture = pattern(dice, dice.pick({Pattern::kFractal, Pattern::kSpeckle, Pattern::kRidged}),
+                      dice.log_real(0.03, 0.5));
   Vec3 base = jitter(dice, Vec3{0.28f, 0.26f, 0.23f}, 0.45f);
   for (auto& c : m.texture.colors) c = jitter(dice, base * std::exp(dice.normal(0.35)), 0.06f);
   m.bump = dice.real(0.1, 0.6), m.bump_frequency = dice.log_real(3, 30);

@@ -11,14 +11,14 @@ namespace nmrf::synth {
 
 struct Material {
   Texture texture;
-  float specular = 0;     // strength of highlights
-  float shininess = 20;   // their sharpness
-  float mirror = 0;       // share of light that is the reflection of the surroundings
-  float glass = 0;        // share of light that comes from behind
-  float emission = 0;     // shines by itself, times the texture's colour
-  float bump = 0;         // slope of small dents
+  float specular = 0;        // strength of highlights
+  float shininess = 20;      // their sharpness
+  float mirror = 0;          // share of light that is the reflection of the surroundings
+  float glass = 0;           // share of light that comes from behind
+  float emission = 0;        // shines by itself, times the texture's colour
+  float bump = 0;            // slope of small dents
   float bump_frequency = 1;  // dents per metre
-  float backlight = 0;    // share of light that falls through (leaves, lampshades)
+  float backlight = 0;       // share of light that falls through (leaves, lampshades)
 };
 
 // Draws materials. Sizes are metres and set the scale of the pattern.
@@ -29,17 +29,17 @@ class MaterialMaker {
   // Anything at all, for an object of about this size.
   Material any(Dice& dice, float size) const;
   // By what it should look like.
-  Material wall(Dice& dice) const;      // indoors
+  Material wall(Dice& dice) const;  // indoors
   Material floor(Dice& dice) const;
-  Material facade(Dice& dice) const;    // outdoors, without windows
+  Material facade(Dice& dice) const;  // outdoors, without windows
   Material road(Dice& dice) const;
   Material pavement(Dice& dice) const;
-  Material soil(Dice& dice) const;      // grass, gravel, earth, fallen leaves
+  Material soil(Dice& dice) const;  // grass, gravel, earth, fallen leaves
   Material wood(Dice& dice) const;
   Material metal(Dice& dice) const;
-  Material paint(Dice& dice) const;     // plain or nearly so
+  Material paint(Dice& dice) const;  // plain or nearly so
   Material car_paint(Dice& dice) const;
-  Material window(Dice& dice) const;    // dark, reflecting
+  Material window(Dice& dice) const;  // dark, reflecting
   Material rubber(Dice& dice) const;
   Material cloth(Dice& dice, float size) const;
   Material paper(Dice& dice, float size) const;  // posters, covers, boxes with print

@@ -89,13 +89,17 @@ Mesh rectangle(float width, float height) {
 }
 
 Mesh superquadric(Vec3 radius, float e1, float e2, int detail) {
-  auto power = [](float v, float e) { return std::copysign(std::pow(std::abs(v), e), v); };
+  // Rounding leaves 1e-8 where zero is meant, and a small exponent would make a hole of that.
+  auto power = [](float v, float e) {
+    return std::abs(v) < 1e-6f ? 0.f : std::copysign(std::pow(std::abs(v), e), v);
+  };
   Mesh mesh = surface(
       detail, detail / 2,
       [&](float s, float t) {
         float phi = 2 * kPi * s, theta = kPi * (t - 0.5f);
         float ring = power(std::cos(theta), e1);
-        return Vec3{radius.x * ring * power(std::cos(phi), e2), radius.y * power(std::sin(theta), e1),
+        return Vec3{radius.x * ring * power(std::cos(phi), e2),
+                    radius.y * power(std::sin(theta), e1),
                     radius.z * ring * power(std::sin(phi), e2)};
       },
       {1, 1}, true);
@@ -158,7 +162,9 @@ Mesh cone(float radius, float top, float height, int segments) {
 
 namespace {
 
-float area2(Vec2 a, Vec2 b, Vec2 c) { return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x); }
+float area2(Vec2 a, Vec2 b, Vec2 c) {
+  return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
 
 // Ear clipping; the outline runs counter-clockwise.
 std::vector<std::array<std::uint32_t, 3>> triangulate(const std::vector<Vec2>& outline) {
@@ -168,7 +174,8 @@ std::vector<std::array<std::uint32_t, 3>> triangulate(const std::vector<Vec2>& o
   while (rest.size() > 2) {
     bool clipped = false;
     for (std::size_t i = 0; i < rest.size() && !clipped; ++i) {
-      auto a = rest[(i + rest.size() - 1) % rest.size()], b = rest[i], c = rest[(i + 1) % rest.size()];
+      auto a = rest[(i + rest.size() - 1) % rest.size()], b = rest[i],
+           c = rest[(i + 1) % rest.size()];
       if (area2(outline[a], outline[b], outline[c]) <= 0) continue;
       bool empty = true;
       for (auto p : rest) {
@@ -236,13 +243,12 @@ Mesh tube(const std::vector<Vec3>& path, float start, float end, int segments) {
 
 Mesh height_field(float width, float depth, int columns, int rows,
                   const std::function<float(float, float)>& height) {
-  return surface(
-      columns, rows,
-      [&](float s, float t) {
-        float x = (s - 0.5f) * width, z = (0.5f - t) * depth;
-        return Vec3{x, height(x, z), z};
-      },
-      {width, depth});
+  return surface(columns, rows,
+                 [&](float s, float t) {
+                   float x = (s - 0.5f) * width, z = (0.5f - t) * depth;
+                   return Vec3{x, height(x, z), z};
+                 },
+                 {width, depth});
 }
 
 Mesh blob(Dice& dice, Vec3 radius, float roughness, int detail) {

@@ -18,7 +18,8 @@ struct Mesh {
   // rest, which is then projected along the main axis of each triangle.
   std::vector<Vec3> coords;
   std::vector<std::array<std::uint32_t, 3>> triangles;
-  std::vector<int> groups;  // per triangle, counted from 0; empty = one group. Each is an object id.
+  std::vector<int>
+      groups;  // per triangle, counted from 0; empty = one group. Each is an object id.
   bool projected = false;
 
   std::uint32_t vertex(Vec3 position, Vec3 normal, Vec3 coord) {
@@ -31,8 +32,8 @@ struct Mesh {
   void append(const Mesh& other, const Transform& transform);
 };
 
-// Grid of (columns + 1) x (rows + 1) points `at(s, t)` with s, t in [0, 1], smooth normals; `around`
-// joins s = 1 to s = 0. `size` is the extent of the texture coordinates.
+// Grid of (columns + 1) x (rows + 1) points `at(s, t)` with s, t in [0, 1], smooth normals;
+// `around` joins s = 1 to s = 0. `size` is the extent of the texture coordinates.
 Mesh surface(int columns, int rows, const std::function<Vec3(float, float)>& at, Vec2 size,
              bool around = false);
 

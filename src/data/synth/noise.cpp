@@ -5,6 +5,12 @@ namespace {
 
 float fade(float t) { return t * t * t * (t * (t * 6 - 15) + 10); }
 
+// Three good bits are enough for a gradient, so one multiplication is.
+std::uint32_t light_hash(std::uint32_t h) {
+  h = (h ^ (h >> 15)) * 0x2c1b3c6du;
+  return h >> 21;
+}
+
 // Eight gradients in the plane, picked by three bits.
 float slope2(std::uint32_t h, float x, float y) {
   constexpr float kX[8] = {1, -1, 0, 0, 0.7071f, -0.7071f, 0.7071f, -0.7071f};
@@ -26,10 +32,13 @@ float noise2(float x, float y, std::uint32_t seed) {
   int ix = floor_int(x), iy = floor_int(y);
   float fx = x - static_cast<float>(ix), fy = y - static_cast<float>(iy);
   float u = fade(fx), v = fade(fy);
-  float a = slope2(hash(ix, iy, seed), fx, fy);
-  float b = slope2(hash(ix + 1, iy, seed), fx - 1, fy);
-  float c = slope2(hash(ix, iy + 1, seed), fx, fy - 1);
-  float d = slope2(hash(ix + 1, iy + 1, seed), fx - 1, fy - 1);
+  constexpr std::uint32_t kStepX = 0x8da6b343u, kStepY = 0xd8163841u;
+  std::uint32_t h = static_cast<std::uint32_t>(ix) * kStepX +
+                    static_cast<std::uint32_t>(iy) * kStepY + seed * 0x9e3779b9u;
+  float a = slope2(light_hash(h), fx, fy);
+  float b = slope2(light_hash(h + kStepX), fx - 1, fy);
+  float c = slope2(light_hash(h + kStepY), fx, fy - 1);
+  float d = slope2(light_hash(h + kStepX + kStepY), fx - 1, fy - 1);
   return 1.5f * mix(mix(a, b, u), mix(c, d, u), v);
 }
 
@@ -61,7 +70,7 @@ float fractal2(float x, float y, int octaves, float gain, float width, std::uint
       break;
     }
     float n = visible > 0 ? noise2(x, y, seed + static_cast<std::uint32_t>(i) * 101u) : 0;
-    if (ridged) n = mix(-0.3f, 1 - 2 * std::abs(n), visible);
+    if (ridged) n = mix(0.47f, 1 - 2 * std::abs(n), visible);  // 0.47: its mean
     sum += weight * n * (ridged ? 1 : visible);
     weight *= gain;
     x = x * 2 + 17.3f, y = y * 2 - 9.1f, width *= 2;

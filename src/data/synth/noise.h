@@ -14,8 +14,9 @@ inline std::uint32_t hash(std::uint32_t x, std::uint32_t seed) {
   return x ^ (x >> 16);
 }
 inline std::uint32_t hash(int x, int y, std::uint32_t seed) {
-  return hash(static_cast<std::uint32_t>(x) * 0x8da6b343u + static_cast<std::uint32_t>(y) * 0xd8163841u,
-              seed);
+  return hash(
+      static_cast<std::uint32_t>(x) * 0x8da6b343u + static_cast<std::uint32_t>(y) * 0xd8163841u,
+      seed);
 }
 inline std::uint32_t hash(int x, int y, int z, std::uint32_t seed) {
   return hash(static_cast<std::uint32_t>(x) * 0x8da6b343u +
@@ -36,18 +37,18 @@ inline int floor_int(float v) {
 float noise2(float x, float y, std::uint32_t seed);
 float noise3(Vec3 p, std::uint32_t seed);
 
-// Sum of octaves in about [-1, 1]; octave i has frequency 2^i and weight gain^i. `width` is the size
-// of a pixel in the same units: octaves finer than it fade out. `ridged` folds each octave.
+// Sum of octaves in about [-1, 1]; octave i has frequency 2^i and weight gain^i. `width` is the
+// size of a pixel in the same units: octaves finer than it fade out. `ridged` folds each octave.
 float fractal2(float x, float y, int octaves, float gain, float width, std::uint32_t seed,
                bool ridged = false);
 float fractal3(Vec3 p, int octaves, float gain, std::uint32_t seed);
 
 // The nearest of one random point per unit cell.
 struct Cell {
-  float nearest = 0;   // distance to it
-  float second = 0;    // distance to the second nearest
+  float nearest = 0;  // distance to it
+  float second = 0;   // distance to the second nearest
   std::uint32_t id = 0;
-  Vec2 offset;         // from the point to (x, y)
+  Vec2 offset;  // from the point to (x, y)
 };
 Cell cell2(float x, float y, std::uint32_t seed);
 

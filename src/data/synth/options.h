@@ -11,7 +11,7 @@ namespace nmrf {
 // What is rendered. Every weight and strength may be 0, which switches that thing off; shares and
 // chances lie in [0, 1].
 struct SynthOptions {
-  int width = 512;   // of the rendered window, pixels
+  int width = 512;  // of the rendered window, pixels
   int height = 320;
   double max_disp = 256;  // no pixel has more, pixels
   std::int64_t seed = 1;

@@ -62,7 +62,7 @@ Photo::Photo(const cv::Mat& bgr) {
   }
   aspect_ = static_cast<float>(level.cols) / static_cast<float>(level.rows);
   levels_.push_back(level.clone());
-  while (std::min(level.cols, level.rows) > 2) {
+  while (std::max(level.cols, level.rows) > 1) {
     cv::Mat half;
     cv::resize(level, half, cv::Size((level.cols + 1) / 2, (level.rows + 1) / 2), 0, 0,
                cv::INTER_AREA);
@@ -74,8 +74,8 @@ Photo::Photo(const cv::Mat& bgr) {
 Vec3 Photo::color(float u, float v, float width) const {
   u = std::clamp(u, -1e4f, 1e4f), v = std::clamp(v, -1e4f, 1e4f);
   float texels = width * static_cast<float>(levels_[0].rows);
-  float level = std::clamp(std::log2(std::max(texels, 1.f)), 0.f,
-                           static_cast<float>(levels_.size() - 1));
+  float level =
+      std::clamp(std::log2(std::max(texels, 1.f)), 0.f, static_cast<float>(levels_.size() - 1));
   auto base = static_cast<std::size_t>(level);
   auto at = [&](const cv::Mat& image) {
     return bilinear(image, u / aspect_ * static_cast<float>(image.cols),
@@ -93,8 +93,8 @@ PhotoLibrary::PhotoLibrary(const std::string& folder) : folder_(folder) {
                                                ".bmp", ".ppm", ".tif",  ".tiff"};
   std::vector<fs::path> paths;
   std::set<fs::path> seen;  // the packages link one picture under many names
-  for (const auto& entry : fs::recursive_directory_iterator(
-           folder, fs::directory_options::follow_directory_symlink)) {
+  for (const auto& entry :
+       fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink)) {
     std::string extension = entry.path().extension().string();
     std::transform(extension.begin(), extension.end(), extension.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -109,9 +109,10 @@ PhotoLibrary::PhotoLibrary(const std::string& folder) : folder_(folder) {
     slots_.push_back(std::make_unique<Slot>());
     slots_.back()->path = path;
   }
-  check(!slots_.empty(), ErrorKind::kInput,
-        "{}: holds no image (png, jpg, webp, bmp, ppm, tif); expected photographs for synth.textures",
-        folder);
+  check(
+      !slots_.empty(), ErrorKind::kInput,
+      "{}: holds no image (png, jpg, webp, bmp, ppm, tif); expected photographs for synth.textures",
+      folder);
 }
 
 std::shared_ptr<PhotoLibrary> PhotoLibrary::open(const std::string& folder) {

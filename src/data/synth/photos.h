@@ -27,8 +27,8 @@ class Photo {
   float aspect_ = 1;
 };
 
-// The images below a folder in a fixed order. Decoding happens on first use and is kept, so that all
-// threads and all pairs share one copy.
+// The images below a folder in a fixed order. Decoding happens on first use and is kept, so that
+// all threads and all pairs share one copy.
 class PhotoLibrary {
  public:
   // The library of `folder`, one per process and folder. Throws Error(kInput) when the folder is

@@ -11,11 +11,11 @@
 namespace nmrf::synth {
 
 struct Light {
-  bool sun = false;      // infinitely far
-  Vec3 place;            // position, or for a sun the unit vector towards it
-  Vec3 color{1, 1, 1};   // linear; for a lamp at one metre times `reach` squared
-  float reach = 1;       // metres at which a lamp has half its strength
-  float size = 0;        // radius of the lamp, or for a sun its angular radius: soft shadows
+  bool sun = false;     // infinitely far
+  Vec3 place;           // position, or for a sun the unit vector towards it
+  Vec3 color{1, 1, 1};  // linear; for a lamp at one metre times `reach` squared
+  float reach = 1;      // metres at which a lamp has half its strength
+  float size = 0;       // radius of the lamp, or for a sun its angular radius: soft shadows
   bool shadows = true;
 };
 
@@ -30,7 +30,8 @@ struct Sky {
   Vec3 color(Vec3 direction) const;
 };
 
-// The left camera; the right one stands `baseline` to the right. Columns of `pose`: right, up, forward.
+// The left camera; the right one stands `baseline` to the right. Columns of `pose`: right, up,
+// forward.
 struct StereoCamera {
   Transform pose;
   int width = 0, height = 0;
@@ -53,8 +54,8 @@ class Scene {
   int add_material(Material material);
   // A new object id; ids count from 1 (0 is the sky).
   int new_object() { return next_object_++; }
-  // Adds the mesh, moved. Without an `object` it gets a new id; each group of the mesh gets its own.
-  // Returns the first id used.
+  // Adds the mesh, moved. Without an `object` it gets a new id; each group of the mesh gets its
+  // own. Returns the first id used.
   int add(const Mesh& mesh, const Transform& transform, int material, int object = 0);
   int add(const Mesh& mesh, const Transform& transform, Material material, int object = 0) {
     return add(mesh, transform, add_material(std::move(material)), object);
@@ -62,7 +63,7 @@ class Scene {
 
   std::vector<Light> lights;
   Sky sky;
-  float ambient = 0.4f;     // strength of the light from everywhere
+  float ambient = 0.4f;  // strength of the light from everywhere
   Vec3 ambient_tint{1, 1, 1};
   float corner_radius = 0;  // how far corners darken, metres; 0 = not at all
   float fog = 0;            // per metre

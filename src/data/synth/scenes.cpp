@@ -13,12 +13,18 @@ struct KindSpans {
 
 KindSpans spans_of(SceneKind kind) {
   switch (kind) {
-    case SceneKind::kRoom: return {{0.15f, 1}, {0.1f, 1}, {0.55f, 0.8f}};
-    case SceneKind::kStreet: return {{0.35f, 1}, {0.1f, 0.75f}, {0.28f, 0.65f}};
-    case SceneKind::kPark: return {{0.3f, 1}, {0, 0.75f}, {0.5f, 0.7f}};
-    case SceneKind::kStill: return {{0, 0.35f}, {0.45f, 1}, {0.65f, 0.85f}};
-    case SceneKind::kFlying: return {{0, 0.6f}, {0.25f, 1}, {0.5f, 0.75f}};
-    case SceneKind::kLayers: return {{0, 0.8f}, {0.1f, 1}, {0.5f, 0.8f}};
+    case SceneKind::kRoom:
+      return {{0.15f, 1}, {0.1f, 1}, {0.55f, 0.8f}};
+    case SceneKind::kStreet:
+      return {{0.35f, 1}, {0.1f, 0.75f}, {0.28f, 0.65f}};
+    case SceneKind::kPark:
+      return {{0.3f, 1}, {0, 0.75f}, {0.5f, 0.7f}};
+    case SceneKind::kStill:
+      return {{0, 0.35f}, {0.45f, 1}, {0.65f, 0.85f}};
+    case SceneKind::kFlying:
+      return {{0, 0.6f}, {0.25f, 1}, {0.5f, 0.75f}};
+    case SceneKind::kLayers:
+      return {{0, 0.8f}, {0.1f, 1}, {0.5f, 0.8f}};
   }
   return {{0, 1}, {0, 1}, {0.5f, 0.8f}};
 }
@@ -40,10 +46,12 @@ Sensor draw_sensor(const SynthOptions& options, SceneKind kind, Dice& dice) {
   KindSpans spans = spans_of(kind);
   Sensor s;
   auto width = static_cast<float>(options.width), height = static_cast<float>(options.height);
-  s.width = width * dice.log_real(options.sensor_min, std::max(options.sensor_max, options.sensor_min * 1.0001));
+  s.width = width * dice.log_real(options.sensor_min,
+                                  std::max(options.sensor_max, options.sensor_min * 1.0001));
   s.height = std::max(height, s.width * dice.real(spans.aspect.low, spans.aspect.high));
   auto range = static_cast<float>(options.fov_max - options.fov_min);
-  float fov = static_cast<float>(options.fov_min) + range * dice.real(spans.fov.low, spans.fov.high);
+  float fov =
+      static_cast<float>(options.fov_min) + range * dice.real(spans.fov.low, spans.fov.high);
   s.focal = options.focal > 0 ? static_cast<float>(options.focal)
                               : 0.5f * s.width / std::tan(0.5f * fov * kPi / 180);
   draw_window(options, dice, s);
@@ -56,7 +64,8 @@ float draw_near_disparity(const SynthOptions& options, SceneKind kind, const Sen
   double ratio = options.near_max / options.near_min;
   double fraction = options.near_min * std::pow(ratio, dice.uniform(span.low, span.high));
   // Close to the bound, but below it: objects a little nearer than the near quantile must fit.
-  return std::min(static_cast<float>(fraction) * sensor.width, 0.8f * static_cast<float>(options.max_disp));
+  return std::min(static_cast<float>(fraction) * sensor.width,
+                  0.8f * static_cast<float>(options.max_disp));
 }
 
 StereoCamera camera_of(const SynthOptions& options, const Sensor& sensor) {
@@ -81,7 +90,8 @@ void daylight(Builder& b, Dice& dice) {
   sky.seed = dice.bits();
   sky.cloud_size = dice.log_real(0.4, 2.5);
   bool shadows = dice.chance(b.options.shadows);
-  float up = std::sin(dice.real(0.2, 1.3)), around = dice.real(0, 2 * kPi), flat = std::sqrt(1 - up * up);
+  float up = std::sin(dice.real(0.2, 1.3)), around = dice.real(0, 2 * kPi),
+        flat = std::sqrt(1 - up * up);
   Vec3 sun{flat * std::cos(around), up, flat * std::sin(around)};
   sky.sun = sun;
   Light light;
@@ -89,7 +99,8 @@ void daylight(Builder& b, Dice& dice) {
   light.size = dice.chance(0.5) ? dice.real(0.004, 0.03) : 0;
   int weather = dice.weighted(std::initializer_list<double>{4, 2.5, 3, 1.5});
   if (weather == 0) {  // clear
-    sky.zenith = Vec3{0.12f, 0.27f, 0.65f} * dice.real(0.6, 1.3), sky.horizon = Vec3{0.6f, 0.75f, 0.92f} * dice.real(0.7, 1.2);
+    sky.zenith = Vec3{0.12f, 0.27f, 0.65f} * dice.real(0.6, 1.3),
+    sky.horizon = Vec3{0.6f, 0.75f, 0.92f} * dice.real(0.7, 1.2);
     sky.clouds = dice.chance(0.5) ? dice.real(0, 0.35) : 0;
     light.color = Vec3{1, 0.95f, 0.86f} * dice.real(1.6, 3.2);
     scene.ambient = dice.real(0.25, 0.6);
@@ -137,8 +148,9 @@ void lamps(Builder& b, Dice& dice, Vec3 center, float reach) {
     Vec3 d = dice.unit();
     d.y = std::abs(d.y) + 0.35f;
     light.place = center + normalize(d) * (reach * dice.real(0.6, 1.2));
-    light.color = mix(Vec3{0.9f, 0.95f, 1}, Vec3{1, 0.85f, 0.65f}, clamp01(warm + dice.real(-0.3, 0.3))) *
-                  (dice.real(0.6, 2) / std::sqrt(static_cast<float>(count)));
+    light.color =
+        mix(Vec3{0.9f, 0.95f, 1}, Vec3{1, 0.85f, 0.65f}, clamp01(warm + dice.real(-0.3, 0.3))) *
+        (dice.real(0.6, 2) / std::sqrt(static_cast<float>(count)));
     light.reach = reach * dice.real(0.8, 2);
     light.size = dice.chance(0.6) ? reach * dice.real(0.02, 0.15) : 0;
     light.shadows = shadows && i < 2;  // the third only fills in

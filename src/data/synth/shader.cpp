@@ -43,9 +43,12 @@ void Shader::trace(Packet& packet, bool coherent, float fine, Hit* hits) const {
     if (scene_.projected(h.triangle)) {
       Vec3 side = cross(q[t[1]] - q[t[0]], q[t[2]] - q[t[0]]);
       float x = std::abs(side.x), y = std::abs(side.y), z = std::abs(side.z);
-      if (x > y && x > z) h.uv = {coord.z, coord.y};
-      else if (y > z) h.uv = {coord.x, coord.z};
-      else h.uv = {coord.x, coord.y};
+      if (x > y && x > z)
+        h.uv = {coord.z, coord.y};
+      else if (y > z)
+        h.uv = {coord.x, coord.z};
+      else
+        h.uv = {coord.x, coord.y};
     } else {
       h.uv = {coord.x, coord.y};
     }
@@ -143,8 +146,10 @@ void Shader::light(const Hit* hits, const Vec3* normals, const Vec3* albedo, con
       float sum[kPacket] = {};
       int counted[kPacket] = {};
       Vec3 s, t;
-      if (lamp.sun) frame_of(lamp.place, s, t);
-      else s = {1, 0, 0}, t = {0, 0, 1};
+      if (lamp.sun)
+        frame_of(lamp.place, s, t);
+      else
+        s = {1, 0, 0}, t = {0, 0, 1};
       auto cast = [&](int from, int to, const bool* lanes) {
         for (int k = from; k < to; ++k) {
           Packet packet;
@@ -182,7 +187,8 @@ void Shader::light(const Hit* hits, const Vec3* normals, const Vec3* albedo, con
     for (int i = 0; i < kPacket; ++i) {
       if (!wanted[i] || visible[i] <= 0) continue;
       const Material& m = scene_.materials()[static_cast<std::size_t>(hits[i].material)];
-      float fall = lamp.sun ? 1 : lamp.reach * lamp.reach / (lamp.reach * lamp.reach + far[i] * far[i]);
+      float fall =
+          lamp.sun ? 1 : lamp.reach * lamp.reach / (lamp.reach * lamp.reach + far[i] * far[i]);
       Vec3 arriving = lamp.color * (visible[i] * fall);
       float diffuse = std::max(facing[i], 0.f) * (1 - 0.5f * through[i]) +
                       through[i] * std::max(-facing[i], 0.f) + 0.25f * through[i];
@@ -255,7 +261,8 @@ void Shader::shade(const Hit* hits, const int* active, const float* open, const 
     albedo[i] = m.texture.color(h.uv, h.width);
     Vec3 around = mix(scene_.sky.ground, mix(scene_.sky.zenith, scene_.sky.horizon, 0.6f),
                       0.5f + 0.5f * normals[i].y);
-    colors[i] = albedo[i] * around * scene_.ambient_tint * (scene_.ambient * (open ? open[i] : 1.f));
+    colors[i] =
+        albedo[i] * around * scene_.ambient_tint * (scene_.ambient * (open ? open[i] : 1.f));
     if (bare) bare[i] = albedo[i];
     if (m.emission > 0) colors[i] += albedo[i] * m.emission;
   }

@@ -8,13 +8,13 @@ namespace nmrf::synth {
 // Where a ray met the scene. Without a hit only `direction` counts.
 struct Hit {
   bool hit = false;
-  float distance = 0;   // ray parameter; the depth for camera rays
-  Vec3 direction;       // of the ray, as given
+  float distance = 0;  // ray parameter; the depth for camera rays
+  Vec3 direction;      // of the ray, as given
   Vec3 point;
-  Vec3 flat;            // normal of the triangle, unit, towards the viewer
-  Vec3 normal;          // smooth normal, unit, on the same side
+  Vec3 flat;    // normal of the triangle, unit, towards the viewer
+  Vec3 normal;  // smooth normal, unit, on the same side
   Vec2 uv;
-  float width = 0;      // of a pixel on the surface, metres
+  float width = 0;  // of a pixel on the surface, metres
   std::uint32_t triangle = 0;
   int material = 0;
   int object = 0;

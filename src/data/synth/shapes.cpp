@@ -19,12 +19,15 @@ std::vector<Vec2> polar(int corners, const std::function<float(int)>& radius, fl
 std::vector<Vec2> random_outline(Dice& dice) {
   float a = dice.real(0.15, 0.45), b = dice.real(0.15, 0.45);
   switch (dice.count(0, 9)) {
-    case 0: return polar(dice.count(3, 8), [](int) { return 1.f; }, dice.real(0, 6.28));
+    case 0:
+      return polar(
+          dice.count(3, 8), [](int) { return 1.f; }, dice.real(0, 6.28));
     case 1: {  // star
       float inner = dice.real(0.3, 0.7);
       return polar(2 * dice.count(4, 9), [&](int i) { return i % 2 ? inner : 1.f; });
     }
-    case 2: return polar(dice.count(7, 24), [&](int) { return dice.real(0.45, 1); });
+    case 2:
+      return polar(dice.count(7, 24), [&](int) { return dice.real(0.45, 1); });
     case 3: {  // rounded blob
       float p = dice.real(0, 6.28), q = dice.real(0, 6.28);
       return polar(32, [&](int i) {
@@ -33,19 +36,31 @@ std::vector<Vec2> random_outline(Dice& dice) {
       });
     }
     case 4:  // L
-      return {{-0.5f, -0.5f}, {0.5f, -0.5f}, {0.5f, -0.5f + a}, {-0.5f + b, -0.5f + a}, {-0.5f + b, 0.5f}, {-0.5f, 0.5f}};
+      return {{-0.5f, -0.5f},         {0.5f, -0.5f},     {0.5f, -0.5f + a},
+              {-0.5f + b, -0.5f + a}, {-0.5f + b, 0.5f}, {-0.5f, 0.5f}};
     case 5:  // T
-      return {{-0.5f, 0.5f - a}, {-b / 2, 0.5f - a}, {-b / 2, -0.5f}, {b / 2, -0.5f}, {b / 2, 0.5f - a}, {0.5f, 0.5f - a}, {0.5f, 0.5f}, {-0.5f, 0.5f}};
+      return {{-0.5f, 0.5f - a}, {-b / 2, 0.5f - a}, {-b / 2, -0.5f}, {b / 2, -0.5f},
+              {b / 2, 0.5f - a}, {0.5f, 0.5f - a},   {0.5f, 0.5f},    {-0.5f, 0.5f}};
     case 6:  // U
-      return {{-0.5f, -0.5f}, {0.5f, -0.5f}, {0.5f, 0.5f}, {0.5f - a * 0.8f, 0.5f}, {0.5f - a * 0.8f, -0.5f + b}, {-0.5f + a * 0.8f, -0.5f + b}, {-0.5f + a * 0.8f, 0.5f}, {-0.5f, 0.5f}};
+      return {{-0.5f, -0.5f},
+              {0.5f, -0.5f},
+              {0.5f, 0.5f},
+              {0.5f - a * 0.8f, 0.5f},
+              {0.5f - a * 0.8f, -0.5f + b},
+              {-0.5f + a * 0.8f, -0.5f + b},
+              {-0.5f + a * 0.8f, 0.5f},
+              {-0.5f, 0.5f}};
     case 7:  // cross
-      return {{-a / 2, -0.5f}, {a / 2, -0.5f}, {a / 2, -b / 2}, {0.5f, -b / 2}, {0.5f, b / 2}, {a / 2, b / 2}, {a / 2, 0.5f}, {-a / 2, 0.5f}, {-a / 2, b / 2}, {-0.5f, b / 2}, {-0.5f, -b / 2}, {-a / 2, -b / 2}};
+      return {{-a / 2, -0.5f}, {a / 2, -0.5f}, {a / 2, -b / 2}, {0.5f, -b / 2},
+              {0.5f, b / 2},   {a / 2, b / 2}, {a / 2, 0.5f},   {-a / 2, 0.5f},
+              {-a / 2, b / 2}, {-0.5f, b / 2}, {-0.5f, -b / 2}, {-a / 2, -b / 2}};
     case 8: {  // gear
       int teeth = dice.count(6, 14);
       float depth = dice.real(0.65, 0.88);
       return polar(4 * teeth, [&](int i) { return i % 4 < 2 ? 1.f : depth; });
     }
-    default: return {{-0.5f, -a}, {0.5f, -a}, {0.5f, a}, {-0.5f, a}};
+    default:
+      return {{-0.5f, -a}, {0.5f, -a}, {0.5f, a}, {-0.5f, a}};
   }
 }
 
@@ -53,16 +68,15 @@ Mesh folded_sheet(Dice& dice, float width, float height, float depth) {
   std::uint32_t seed = dice.bits();
   float folds = dice.log_real(1.5, 8), cross_folds = dice.real(0.2, 1.5), sharp = dice.real(0, 1);
   float angle = dice.real(-0.5, 0.5);
-  return surface(
-      48, 28,
-      [&](float s, float t) {
-        float u = s * folds + t * angle * folds, v = t * cross_folds;
-        float wave = fractal2(u, v, 3, 0.45f, 0, seed);
-        float crease = 1 - 2 * std::abs(noise2(u * 0.7f + 9, v * 1.7f, seed + 3));
-        float z = depth * mix(wave, 0.8f * crease, 0.6f * sharp);
-        return Vec3{(s - 0.5f) * width, (t - 0.5f) * height, z};
-      },
-      {width, height});
+  return surface(48, 28,
+                 [&](float s, float t) {
+                   float u = s * folds + t * angle * folds, v = t * cross_folds;
+                   float wave = fractal2(u, v, 3, 0.45f, 0, seed);
+                   float crease = 1 - 2 * std::abs(noise2(u * 0.7f + 9, v * 1.7f, seed + 3));
+                   float z = depth * mix(wave, 0.8f * crease, 0.6f * sharp);
+                   return Vec3{(s - 0.5f) * width, (t - 0.5f) * height, z};
+                 },
+                 {width, height});
 }
 
 Mesh leaf_cloud(Dice& dice, Vec3 radius, int count, float leaf) {
@@ -96,7 +110,8 @@ Mesh leaf_cloud(Dice& dice, Vec3 radius, int count, float leaf) {
 Mesh blades(Dice& dice, int count, float length, float width, float spread) {
   Mesh mesh;
   for (int i = 0; i < count; ++i) {
-    float turn = dice.real(0, 2 * kPi), lean = dice.real(0.1, 1) * spread, bend = dice.real(0.2, 1.6);
+    float turn = dice.real(0, 2 * kPi), lean = dice.real(0.1, 1) * spread,
+          bend = dice.real(0.2, 1.6);
     float l = length * dice.real(0.6, 1.1), w = width * dice.real(0.7, 1.2);
     Vec3 out{std::cos(turn), 0, std::sin(turn)}, side{-std::sin(turn), 0, std::cos(turn)};
     Vec3 root = out * (0.1f * length * spread * dice.real(0, 1));
@@ -104,7 +119,8 @@ Mesh blades(Dice& dice, int count, float length, float width, float spread) {
         2, 7,
         [&](float s, float t) {
           float angle = lean + bend * spread * t;
-          Vec3 spine = root + (out * std::sin(0.7f * angle) + Vec3{0, std::cos(0.7f * angle), 0}) * (l * t);
+          Vec3 spine =
+              root + (out * std::sin(0.7f * angle) + Vec3{0, std::cos(0.7f * angle), 0}) * (l * t);
           float half = 0.5f * w * (1 - 0.97f * t * t);
           float keel = s == 0.5f ? -0.2f * w * (1 - t) : 0;
           return spine + side * ((2 * s - 1) * half) + Vec3{0, keel, 0};

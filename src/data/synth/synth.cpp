@@ -23,7 +23,8 @@ struct Probe {
   // How unsuitable the view is for learning: 0 is good.
   float badness() const {
     return std::max(0.f, sky - 0.4f) * 3 + std::max(0.f, largest - 0.55f) * 2 +
-           std::max(0.f, spread - 12) * 0.05f + static_cast<float>(std::max(0, 12 - objects)) * 0.04f;
+           std::max(0.f, spread - 12) * 0.05f +
+           static_cast<float>(std::max(0, 12 - objects)) * 0.04f;
   }
 };
 
@@ -37,15 +38,19 @@ Probe probe(const Scene& scene, const Caster& caster, const StereoCamera& camera
   for (int i = 0; i < kColumns * kRows; i += kPacket) {
     for (int k = 0; k < kPacket; ++k) {
       int cell = i + k;
-      float x = (static_cast<float>(cell % kColumns) + 0.5f) / kColumns * static_cast<float>(camera.width);
-      float y = (static_cast<float>(cell / kColumns) + 0.5f) / kRows * static_cast<float>(camera.height);
+      float x = (static_cast<float>(cell % kColumns) + 0.5f) / kColumns *
+                static_cast<float>(camera.width);
+      float y =
+          (static_cast<float>(cell / kColumns) + 0.5f) / kRows * static_cast<float>(camera.height);
       packet.set(k, camera.center(false), camera.ray(x, y), 0.05f, 1e9f);
     }
     caster.nearest(packet, true);
     for (int k = 0; k < kPacket; ++k) {
       depths.push_back(packet.hit(k) ? packet.distance(k) : 1e9f);
-      if (packet.hit(k)) ++objects[scene.object_of(packet.triangle(k))];
-      else ++sky;
+      if (packet.hit(k))
+        ++objects[scene.object_of(packet.triangle(k))];
+      else
+        ++sky;
     }
   }
   std::sort(depths.begin(), depths.end());
@@ -61,12 +66,18 @@ Probe probe(const Scene& scene, const Caster& caster, const StereoCamera& camera
 
 void build(SceneKind kind, Builder& b, Dice& dice, StereoCamera& camera) {
   switch (kind) {
-    case SceneKind::kRoom: return build_room(b, dice, camera);
-    case SceneKind::kStreet: return build_street(b, dice, camera);
-    case SceneKind::kPark: return build_park(b, dice, camera);
-    case SceneKind::kStill: return build_still(b, dice, camera);
-    case SceneKind::kFlying: return build_flying(b, dice, camera);
-    case SceneKind::kLayers: return build_layers(b, dice, camera);
+    case SceneKind::kRoom:
+      return build_room(b, dice, camera);
+    case SceneKind::kStreet:
+      return build_street(b, dice, camera);
+    case SceneKind::kPark:
+      return build_park(b, dice, camera);
+    case SceneKind::kStill:
+      return build_still(b, dice, camera);
+    case SceneKind::kFlying:
+      return build_flying(b, dice, camera);
+    case SceneKind::kLayers:
+      return build_layers(b, dice, camera);
   }
 }
 
@@ -103,21 +114,25 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int6
     Probe p = probe(scene, caster, moved);
     if (p.badness() < best.badness()) best = p, sensor = other, camera = moved;
   }
-  camera.baseline = options.baseline > 0
-                        ? static_cast<float>(options.baseline)
-                        : draw_near_disparity(options, kind, sensor, dice) * best.near / camera.focal;
-  camera.near_depth = 1.0001f * camera.focal * camera.baseline / static_cast<float>(options.max_disp);
+  camera.baseline = options.baseline > 0 ? static_cast<float>(options.baseline)
+                                         : draw_near_disparity(options, kind, sensor, dice) *
+                                               best.near / camera.focal;
+  camera.near_depth =
+      1.0001f * camera.focal * camera.baseline / static_cast<float>(options.max_disp);
   scene.sky_disparity = std::min(scene.sky_disparity, 0.25f * static_cast<float>(options.max_disp));
 
   CameraModel model(options, dice);
-  View left = render_view(scene, caster, camera, false, model.misalignment(false), options.edge_samples);
-  View right = render_view(scene, caster, camera, true, model.misalignment(true), options.edge_samples);
+  View left =
+      render_view(scene, caster, camera, false, model.misalignment(false), options.edge_samples);
+  View right =
+      render_view(scene, caster, camera, true, model.misalignment(true), options.edge_samples);
   SynthPair pair;
   pair.left_disparity = left.truth.disparity, pair.right_disparity = right.truth.disparity;
   pair.left_occluded = left.truth.occluded, pair.right_occluded = right.truth.occluded;
   pair.left_objects = left.truth.objects, pair.right_objects = right.truth.objects;
   float half_diagonal = 0.5f * std::hypot(sensor.width, sensor.height);
-  model.develop(left.color, right.color, camera.cx, camera.cy, half_diagonal, pair.left, pair.right);
+  model.develop(left.color, right.color, camera.cx, camera.cy, half_diagonal, pair.left,
+                pair.right);
 
   Calibration& c = pair.calibration;
   c.fx = c.fy = camera.focal;

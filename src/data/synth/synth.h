@@ -15,12 +15,13 @@
 namespace nmrf {
 
 // One rendered pair; all maps have the size of the images. The truth belongs to the centre of each
-// pixel and is never mixed across edges. It is known everywhere: the sky is (nearly) infinitely far.
+// pixel and is never mixed across edges. It is known everywhere: the sky is (nearly) infinitely
+// far.
 struct SynthPair {
-  cv::Mat left, right;                        // CV_8UC3, BGR
-  cv::Mat left_disparity, right_disparity;    // CV_32FC1, pixels, x_left - x_right in both, >= 0
-  cv::Mat left_occluded, right_occluded;      // CV_8UC1, 255 = the other view does not show the point
-  cv::Mat left_objects, right_objects;        // CV_32SC1, an id per surface, 0 = sky
+  cv::Mat left, right;                      // CV_8UC3, BGR
+  cv::Mat left_disparity, right_disparity;  // CV_32FC1, pixels, x_left - x_right in both, >= 0
+  cv::Mat left_occluded, right_occluded;    // CV_8UC1, 255 = the other view does not show the point
+  cv::Mat left_objects, right_objects;      // CV_32SC1, an id per surface, 0 = sky
   Calibration calibration;
   std::string kind;  // of scene: room, street, park, still, flying, layers
 };

@@ -113,9 +113,7 @@ struct Evaluator {
     float thin = std::max(pulse(x + 0.3f, 0.06f, w), pulse(y + 0.3f, 0.06f, w));
     return mix(color, t.colors[2], 0.8f * thin);
   }
-  Vec3 stripes() const {
-    return mix(t.colors[0], t.colors[1], pulse(y, 0.1f + 0.8f * t.a, w));
-  }
+  Vec3 stripes() const { return mix(t.colors[0], t.colors[1], pulse(y, 0.1f + 0.8f * t.a, w)); }
   Vec3 bars() const {
     // Random widths: every cell is cut once; averaged over the pixel where that is wide.
     Vec3 sum;
@@ -195,8 +193,12 @@ struct Evaluator {
       for (std::uint32_t i = 0; i < 4; ++i) {
         std::uint32_t s = hash(h, i + 1);
         Vec2 from{static_cast<float>(s % 3u) * 0.5f, static_cast<float>((s >> 4) % 3u) * 0.5f};
-        Vec2 to{static_cast<float>((s >> 8) % 3u) * 0.5f, static_cast<float>((s >> 12) % 3u) * 0.5f};
-        if ((s >> 16) & 1) to.x = from.x; else to.y = from.y;
+        Vec2 to{static_cast<float>((s >> 8) % 3u) * 0.5f,
+                static_cast<float>((s >> 12) % 3u) * 0.5f};
+        if ((s >> 16) & 1)
+          to.x = from.x;
+        else
+          to.y = from.y;
         best = std::min(best, segment_distance(p, from, to));
       }
       cover = mix(mean_cover, inside(best - (0.06f + 0.12f * t.a), 2.2f * w), k);
@@ -233,11 +235,16 @@ struct Evaluator {
     std::uint32_t h = hash(floor_int(x), floor_int(y), t.seed);
     float wide = 0.3f + 0.35f * t.a, tall = 0.4f + 0.3f * t.b;
     float dx = std::abs(fx - 0.5f) - 0.5f * wide, dy = std::abs(fy - 0.5f) - 0.5f * tall;
-    float pane = inside(std::max(dx, dy), w), frame = inside(std::max(dx, dy) - 0.035f, w);
-    float bar = std::max(inside(std::abs(fx - 0.5f) - 0.015f, w), inside(std::abs(fy - 0.35f) - 0.012f, w));
+    float k = kept(w), edge = 0.035f;
+    float pane = mix(wide * tall, inside(std::max(dx, dy), w), k);
+    float frame = mix((wide + 2 * edge) * (tall + 2 * edge), inside(std::max(dx, dy) - edge, w), k);
+    float bar =
+        std::max(inside(std::abs(fx - 0.5f) - 0.015f, w), inside(std::abs(fy - 0.35f) - 0.012f, w));
+    bar = mix(0.08f, bar, k);
     Vec3 wall = t.colors[0] * (1 + 0.15f * fractal(4, 4, 4, 1));
-    Vec3 glass = mix(t.colors[2], Vec3{0.02f, 0.025f, 0.03f}, 0.4f + 0.6f * unit_of(h)) *
-                 (0.7f + 0.6f * fy);
+    Vec3 glass =
+        mix(t.colors[2], Vec3{0.02f, 0.025f, 0.03f}, 0.4f + 0.6f * mix(0.5f, unit_of(h), k)) *
+        (0.7f + 0.6f * mix(0.5f, fy, k));
     Vec3 color = mix(wall, t.colors[1], frame);
     return mix(color, mix(glass, t.colors[1], bar), pane);
   }
@@ -257,16 +264,16 @@ struct Evaluator {
     for (std::uint32_t layer = 0; layer < 2; ++layer, scale *= 1.6f) {
       float k = kept(w * scale);
       if (k <= 0) {
-        color = mix(color, mean() * 0.8f, 0.5f);
+        color = mix(color, mix(t.colors[1], mean(), 0.6f) * 0.95f, 0.33f);
         continue;
       }
       Cell c = cell2(x * scale, y * scale, t.seed + layer * 17u);
       float turn = 6.28f * unit_of(c.id * 3u) * t.b, cs = std::cos(turn), sn = std::sin(turn);
       float along = c.offset.x * sn + c.offset.y * cs, across = c.offset.x * cs - c.offset.y * sn;
       float d = std::sqrt(along * along * 0.5f + across * across * 5) - 0.42f;
-      float on = mix(0.5f, inside(d, 2 * w * scale), k);
+      float on = mix(0.33f, inside(d, 2 * w * scale), k);
       float light = 0.65f + 0.7f * unit_of(c.id * 11u) - 0.4f * std::abs(across);
-      color = mix(color, mix(t.colors[1], any(c.id >> 6), 0.6f) * mix(0.8f, light, k), on);
+      color = mix(color, mix(t.colors[1], any(c.id >> 6), 0.6f) * mix(0.95f, light, k), on);
     }
     return color * (1 + 0.35f * fractal(0.15f, 0.15f, 2, 8));
   }
@@ -284,33 +291,60 @@ struct Evaluator {
 
   Vec3 pattern() const {
     switch (t.pattern) {
-      case Pattern::kPlain: return t.colors[0];
-      case Pattern::kGradient: return gradient();
-      case Pattern::kFractal: return clouds();
-      case Pattern::kRidged: return ridged();
-      case Pattern::kMarble: return marble();
-      case Pattern::kCells: return cells();
-      case Pattern::kSpeckle: return speckle();
-      case Pattern::kBricks: return masonry(2.2f + t.a, 0.12f, true, false);
-      case Pattern::kTiles: return masonry(1, 0.03f + 0.04f * t.a, t.b > 0.8f, false);
-      case Pattern::kPlanks: return masonry(6 + 8 * t.a, 0.04f, true, true);
-      case Pattern::kWood: return wood();
-      case Pattern::kChecks: return checks();
-      case Pattern::kTartan: return tartan();
-      case Pattern::kStripes: return stripes();
-      case Pattern::kBars: return bars();
-      case Pattern::kZigzag: return zigzag();
-      case Pattern::kDots: return dots();
-      case Pattern::kPrint: return print();
-      case Pattern::kWeave: return weave();
-      case Pattern::kMap: return map();
-      case Pattern::kGlyphs: return glyphs();
-      case Pattern::kPoster: return poster();
-      case Pattern::kWindows: return windows();
-      case Pattern::kTruchet: return truchet();
-      case Pattern::kLeaves: return leaves();
-      case Pattern::kStatic: return random_cells();
-      case Pattern::kPhoto: return picture();
+      case Pattern::kPlain:
+        return t.colors[0];
+      case Pattern::kGradient:
+        return gradient();
+      case Pattern::kFractal:
+        return clouds();
+      case Pattern::kRidged:
+        return ridged();
+      case Pattern::kMarble:
+        return marble();
+      case Pattern::kCells:
+        return cells();
+      case Pattern::kSpeckle:
+        return speckle();
+      case Pattern::kBricks:
+        return masonry(2.2f + t.a, 0.12f, true, false);
+      case Pattern::kTiles:
+        return masonry(1, 0.03f + 0.04f * t.a, t.b > 0.8f, false);
+      case Pattern::kPlanks:
+        return masonry(6 + 8 * t.a, 0.04f, true, true);
+      case Pattern::kWood:
+        return wood();
+      case Pattern::kChecks:
+        return checks();
+      case Pattern::kTartan:
+        return tartan();
+      case Pattern::kStripes:
+        return stripes();
+      case Pattern::kBars:
+        return bars();
+      case Pattern::kZigzag:
+        return zigzag();
+      case Pattern::kDots:
+        return dots();
+      case Pattern::kPrint:
+        return print();
+      case Pattern::kWeave:
+        return weave();
+      case Pattern::kMap:
+        return map();
+      case Pattern::kGlyphs:
+        return glyphs();
+      case Pattern::kPoster:
+        return poster();
+      case Pattern::kWindows:
+        return windows();
+      case Pattern::kTruchet:
+        return truchet();
+      case Pattern::kLeaves:
+        return leaves();
+      case Pattern::kStatic:
+        return random_cells();
+      case Pattern::kPhoto:
+        return picture();
     }
     return t.colors[0];
   }

@@ -18,7 +18,7 @@ namespace nmrf {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kFrames = 10;              // per sequence, numbered from 6 as in FlyingThings3D
+constexpr int kFrames = 10;  // per sequence, numbered from 6 as in FlyingThings3D
 constexpr int kFirstFrame = 6;
 constexpr std::int64_t kSequences = 10000;  // per letter: four digits
 constexpr std::int64_t kMostPairs = 26 * kSequences * kFrames;
@@ -46,9 +46,11 @@ struct PairFiles {
 };
 
 std::string calibration_text(const Calibration& c, double max_disp) {
-  std::string camera = fmt::format("[{:.6f} 0 {:.6f}; 0 {:.6f} {:.6f}; 0 0 1]", c.fx, c.cx, c.fy, c.cy);
-  return fmt::format("cam0={}\ncam1={}\ndoffs=0\nbaseline={:.6f}\nwidth={}\nheight={}\nndisp={}\n", camera,
-                     camera, 1000 * c.baseline, c.width, c.height, static_cast<int>(max_disp) + 1);
+  std::string camera =
+      fmt::format("[{:.6f} 0 {:.6f}; 0 {:.6f} {:.6f}; 0 0 1]", c.fx, c.cx, c.fy, c.cy);
+  return fmt::format("cam0={}\ncam1={}\ndoffs=0\nbaseline={:.6f}\nwidth={}\nheight={}\nndisp={}\n",
+                     camera, camera, 1000 * c.baseline, c.width, c.height,
+                     static_cast<int>(max_disp) + 1);
 }
 
 void write_pair(const PairFiles& files, const SynthPair& pair, double max_disp) {
@@ -57,7 +59,8 @@ void write_pair(const PairFiles& files, const SynthPair& pair, double max_disp) 
   const cv::Mat* objects[] = {&pair.left_objects, &pair.right_objects};
   const cv::Mat* occlusions[] = {&pair.left_occluded, &pair.right_occluded};
   for (std::size_t eye = 0; eye < 2; ++eye) {
-    for (const fs::path* path : {&files.image[eye], &files.disparity[eye], &files.objects[eye], &files.occlusion[eye]})
+    for (const fs::path* path :
+         {&files.image[eye], &files.disparity[eye], &files.objects[eye], &files.occlusion[eye]})
       make_folder(path->parent_path());
     write_image(files.image[eye], *images[eye]);
     write_disparity(files.disparity[eye], *disparities[eye]);
@@ -98,7 +101,8 @@ SynthPlace synth_place(const std::string& split, std::int64_t index) {
         "pair {} does not fit into the tree; expected 0 to {}", index, kMostPairs - 1);
   std::int64_t sequence = index / kFrames;
   SynthPlace place;
-  place.sequence = fs::path(split) / std::string(1, static_cast<char>('A' + sequence / kSequences)) /
+  place.sequence = fs::path(split) /
+                   std::string(1, static_cast<char>('A' + sequence / kSequences)) /
                    fmt::format("{:04}", sequence % kSequences);
   place.frame = fmt::format("{:04}", kFirstFrame + index % kFrames);
   return place;
@@ -114,7 +118,8 @@ SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& t
   make_folder(base);
   keep_settings(options, base / ("synth_" + tree.split + ".toml"));
 
-  int threads = tree.threads > 0 ? tree.threads : static_cast<int>(std::thread::hardware_concurrency());
+  int threads =
+      tree.threads > 0 ? tree.threads : static_cast<int>(std::thread::hardware_concurrency());
   threads = static_cast<int>(std::clamp<std::int64_t>(threads, 1, tree.pairs));
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> ended{false};

@@ -40,8 +40,8 @@ struct SynthPlace {
 };
 SynthPlace synth_place(const std::string& split, std::int64_t index);
 
-// Renders the pairs 0 .. pairs - 1. Complete pairs are left alone, so that a run that was stopped can
-// be taken up again and a finished one extended; every file appears whole or not at all. Throws
+// Renders the pairs 0 .. pairs - 1. Complete pairs are left alone, so that a run that was stopped
+// can be taken up again and a finished one extended; every file appears whole or not at all. Throws
 // Error(kUsage) when the folder was begun with other settings.
 SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& tree);
 

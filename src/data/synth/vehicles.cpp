@@ -4,8 +4,8 @@
 namespace nmrf::synth {
 namespace {
 
-// The side view is drawn in the x-y plane and extruded along z; here x is the length of the car. The
-// roof is narrower than the belt line, so vertices above it lean inwards.
+// The side view is drawn in the x-y plane and extruded along z; here x is the length of the car.
+// The roof is narrower than the belt line, so vertices above it lean inwards.
 void lean_in(Mesh& mesh, float belt, float roof, float amount) {
   for (auto& p : mesh.positions)
     if (p.y > belt) p.z *= 1 - amount * (p.y - belt) / (roof - belt);
@@ -33,17 +33,31 @@ void Builder::car(Dice& dice, const Transform& place) {
       float a = kPi * (1 - static_cast<float>(i) / 6);
       body.push_back({center + 1.15f * wheel * std::cos(a), low + 1.1f * wheel * std::sin(a)});
     }
-  body.insert(body.end(), {{l, low + 0.05f}, {l + 0.04f, belt * 0.55f}, {l - 0.02f, belt * 0.93f}, {l - rear, belt},
-                           {-l + hood, belt}, {-l + 0.12f, nose}, {-l, nose * 0.8f}, {-l - 0.04f, belt * 0.5f}});
+  body.insert(body.end(), {{l, low + 0.05f},
+                           {l + 0.04f, belt * 0.55f},
+                           {l - 0.02f, belt * 0.93f},
+                           {l - rear, belt},
+                           {-l + hood, belt},
+                           {-l + 0.12f, nose},
+                           {-l, nose * 0.8f},
+                           {-l - 0.04f, belt * 0.5f}});
   scene.add(extrusion(body, width), at, paint);
   // Cabin: glass all around, a painted roof and pillars.
-  float front = -l + hood, back = l - rear, slope = dice.real(0.4, 0.75), tail = rear > 0.3f ? dice.real(0.35, 0.6) : dice.real(0.1, 0.3);
-  std::vector<Vec2> cabin = {{front, belt}, {back, belt}, {back - tail, roof - 0.04f}, {back - tail - 0.15f, roof},
-                             {front + slope + 0.15f, roof}, {front + slope, roof - 0.04f}};
+  float front = -l + hood, back = l - rear, slope = dice.real(0.4, 0.75),
+        tail = rear > 0.3f ? dice.real(0.35, 0.6) : dice.real(0.1, 0.3);
+  std::vector<Vec2> cabin = {{front, belt},
+                             {back, belt},
+                             {back - tail, roof - 0.04f},
+                             {back - tail - 0.15f, roof},
+                             {front + slope + 0.15f, roof},
+                             {front + slope, roof - 0.04f}};
   Mesh house = extrusion(cabin, width * 0.97f);
   lean_in(house, belt, roof, 0.2f);
   scene.add(house, at, glass);
-  Mesh top = extrusion({{front + slope - 0.03f, roof - 0.05f}, {back - tail + 0.05f, roof - 0.05f}, {back - tail - 0.12f, roof + 0.015f}, {front + slope + 0.12f, roof + 0.015f}},
+  Mesh top = extrusion({{front + slope - 0.03f, roof - 0.05f},
+                        {back - tail + 0.05f, roof - 0.05f},
+                        {back - tail - 0.12f, roof + 0.015f},
+                        {front + slope + 0.12f, roof + 0.015f}},
                        width * 0.97f * 0.83f);
   scene.add(top, at, paint);
   for (float side : {-1.f, 1.f}) {
@@ -57,16 +71,26 @@ void Builder::car(Dice& dice, const Transform& place) {
     pillar(mid, mid, 0.03f);
     // Doors and a moulding: thin lines on a large plain surface.
     part(box({0.01f, belt * 0.6f, 0.01f}), at, {mid, belt * 0.62f, side * width / 2}, black);
-    part(box({length * 0.7f, 0.04f, 0.02f}), at, {0, belt * 0.55f, side * width / 2}, dice.chance(0.5) ? black : paint);
-    part(box({0.12f, 0.03f, 0.03f}), at, {mid + 0.2f, belt * 0.88f, side * (width / 2 + 0.01f)}, chrome);
-    part(superquadric({0.09f, 0.07f, 0.1f}, 0.5f, 0.5f, 14), at, {front + 0.25f, belt + 0.06f, side * (width / 2 + 0.08f)}, paint);
+    part(box({length * 0.7f, 0.04f, 0.02f}), at, {0, belt * 0.55f, side * width / 2},
+         dice.chance(0.5) ? black : paint);
+    part(box({0.12f, 0.03f, 0.03f}), at, {mid + 0.2f, belt * 0.88f, side * (width / 2 + 0.01f)},
+         chrome);
+    part(superquadric({0.09f, 0.07f, 0.1f}, 0.5f, 0.5f, 14), at,
+         {front + 0.25f, belt + 0.06f, side * (width / 2 + 0.08f)}, paint);
     for (float center : {-axle, axle}) {
-      Transform hub = at * Transform::move({center, wheel, side * (width / 2 - 0.1f)}) * Transform::turn_x(side * 0.5f * kPi);
-      scene.add(lathe({{wheel * 0.6f, 0.1f}, {wheel * 0.92f, 0.11f}, {wheel, 0.06f}, {wheel, -0.1f}}, 22), hub, black);
-      scene.add(lathe({{0, 0.085f}, {wheel * 0.2f, 0.09f}, {wheel * 0.62f, 0.075f}}, 18), hub, chrome);
+      Transform hub = at * Transform::move({center, wheel, side * (width / 2 - 0.1f)}) *
+                      Transform::turn_x(side * 0.5f * kPi);
+      scene.add(
+          lathe({{wheel * 0.6f, 0.1f}, {wheel * 0.92f, 0.11f}, {wheel, 0.06f}, {wheel, -0.1f}}, 22),
+          hub, black);
+      scene.add(lathe({{0, 0.085f}, {wheel * 0.2f, 0.09f}, {wheel * 0.62f, 0.075f}}, 18), hub,
+                chrome);
       int spokes = dice.count(0, 1) * 5;
       for (int k = 0; k < spokes; ++k)
-        scene.add(box({wheel * 0.55f, 0.01f, 0.05f}), hub * Transform::turn_y(static_cast<float>(k) * 2 * kPi / 5) * Transform::move({wheel * 0.33f, 0.1f, 0}), black);
+        scene.add(box({wheel * 0.55f, 0.01f, 0.05f}),
+                  hub * Transform::turn_y(static_cast<float>(k) * 2 * kPi / 5) *
+                      Transform::move({wheel * 0.33f, 0.1f, 0}),
+                  black);
     }
     // Lights at both ends.
     Material red = make.paint(dice);
@@ -84,32 +108,48 @@ void Builder::car(Dice& dice, const Transform& place) {
 void Builder::van(Dice& dice, const Transform& place) {
   Transform at = place * Transform::turn_y(-0.5f * kPi);
   bool bus = dice.chance(0.25);
-  float length = bus ? dice.real(8, 12) : dice.real(4.6, 7), width = bus ? 2.5f : dice.real(1.9, 2.4);
+  float length = bus ? dice.real(8, 12) : dice.real(4.6, 7),
+        width = bus ? 2.5f : dice.real(1.9, 2.4);
   float height = bus ? 3 : dice.real(2, 3.2), low = 0.35f, l = length / 2;
   int paint = scene.add_material(dice.chance(0.6) ? make.car_paint(dice) : make.any(dice, 2));
   int glass = scene.add_material(make.window(dice));
   int black = scene.add_material(make.rubber(dice));
   float nose = bus ? 0.1f : dice.real(0.3, 1.2);
-  scene.add(extrusion({{-l, low}, {l, low}, {l, height}, {-l + nose, height}, {-l + 0.2f * nose, height * 0.5f}, {-l, height * 0.45f}}, width), at, paint);
+  scene.add(extrusion({{-l, low},
+                       {l, low},
+                       {l, height},
+                       {-l + nose, height},
+                       {-l + 0.2f * nose, height * 0.5f},
+                       {-l, height * 0.45f}},
+                      width),
+            at, paint);
   for (float side : {-1.f, 1.f}) {
     float z = side * (width / 2 + 0.005f);
     int panes = bus ? dice.count(5, 8) : dice.count(1, 3);
     float from = -l + nose, span = bus ? length - nose - 0.4f : dice.real(1, length - nose - 0.3f);
     for (int i = 0; i < panes; ++i) {
       float w = span / static_cast<float>(panes);
-      part(box({w * 0.9f, height * 0.3f, 0.02f}), at, {from + w * (static_cast<float>(i) + 0.5f), height * 0.68f, z}, glass);
+      part(box({w * 0.9f, height * 0.3f, 0.02f}), at,
+           {from + w * (static_cast<float>(i) + 0.5f), height * 0.68f, z}, glass);
     }
-    if (dice.chance(0.5)) part(box({length * 0.4f, height * 0.2f, 0.015f}), at, {l * 0.3f, height * 0.4f, z}, make.paper(dice, 0.6f));
+    if (dice.chance(0.5))
+      part(box({length * 0.4f, height * 0.2f, 0.015f}), at, {l * 0.3f, height * 0.4f, z},
+           make.paper(dice, 0.6f));
     for (float x : {-0.33f, 0.33f}) {
       float r = bus ? 0.48f : 0.36f;
-      Transform hub = at * Transform::move({x * length, r, side * (width / 2 - 0.1f)}) * Transform::turn_x(side * 0.5f * kPi);
-      scene.add(lathe({{0, 0.09f}, {r * 0.55f, 0.1f}, {r * 0.6f, 0.12f}, {r, 0.11f}, {r, -0.12f}}, 22, false), hub, black);
+      Transform hub = at * Transform::move({x * length, r, side * (width / 2 - 0.1f)}) *
+                      Transform::turn_x(side * 0.5f * kPi);
+      scene.add(lathe({{0, 0.09f}, {r * 0.55f, 0.1f}, {r * 0.6f, 0.12f}, {r, 0.11f}, {r, -0.12f}},
+                      22, false),
+                hub, black);
     }
   }
   // Windscreen and rear windows.
   scene.add(rectangle(width * 0.88f, height * 0.42f),
-            at * Transform::move({-l + 0.58f * nose - 0.02f, height * 0.74f, 0}) * Transform::turn_y(0.5f * kPi) *
-                Transform::turn_x(std::atan2(0.8f * nose, height * 0.5f)), glass);
+            at * Transform::move({-l + 0.58f * nose - 0.02f, height * 0.74f, 0}) *
+                Transform::turn_y(0.5f * kPi) *
+                Transform::turn_x(std::atan2(0.8f * nose, height * 0.5f)),
+            glass);
   part(box({0.02f, height * 0.3f, width * 0.7f}), at, {l + 0.01f, height * 0.7f, 0}, glass);
   part(box({0.02f, 0.11f, 0.5f}), at, {l + 0.02f, 0.6f, 0}, make.paper(dice, 0.3f));
 }
@@ -120,22 +160,31 @@ void Builder::bicycle(Dice& dice, const Transform& place) {
   int black = scene.add_material(make.rubber(dice));
   int steel = scene.add_material(make.metal(dice));
   float r = dice.real(0.3, 0.36), t = 0.016f;
-  Vec3 rear{-0.52f, r, 0}, front{0.52f, r, 0}, crank{-0.08f, r * 0.85f, 0}, seat{-0.22f, 0.82f, 0}, head{0.36f, 0.8f, 0};
+  Vec3 rear{-0.52f, r, 0}, front{0.52f, r, 0}, crank{-0.08f, r * 0.85f, 0}, seat{-0.22f, 0.82f, 0},
+      head{0.36f, 0.8f, 0};
   for (Vec3 hub : {rear, front}) {
-    scene.add(torus(r, 0.018f, 36), at * Transform::move(hub) * Transform::turn_x(0.5f * kPi), black);
+    scene.add(torus(r, 0.018f, 36), at * Transform::move(hub) * Transform::turn_x(0.5f * kPi),
+              black);
     int spokes = dice.count(8, 14);
     for (int i = 0; i < spokes; ++i) {
       float a = 2 * kPi * static_cast<float>(i) / static_cast<float>(spokes);
       bar(at, hub, hub + Vec3{std::cos(a), std::sin(a), 0} * r, 0.0025f, steel, 3);
     }
   }
-  for (auto [a, b] : {std::pair{rear, crank}, {crank, seat}, {seat, head}, {crank, head}, {rear, seat}, {head, front}})
+  for (auto [a, b] : {std::pair{rear, crank},
+                      {crank, seat},
+                      {seat, head},
+                      {crank, head},
+                      {rear, seat},
+                      {head, front}})
     bar(at, a, b, t, frame, 6);
   bar(at, head, head + Vec3{0.02f, 0.2f, 0}, t, steel, 6);
   bar(at, head + Vec3{0.02f, 0.2f, -0.27f}, head + Vec3{0.02f, 0.2f, 0.27f}, t, steel, 6);
   bar(at, seat, seat + Vec3{-0.03f, 0.13f, 0}, t, steel, 6);
-  part(superquadric({0.13f, 0.035f, 0.07f}, 0.8f, 0.8f, 14), at, seat + Vec3{-0.03f, 0.15f, 0}, black);
-  part(torus(0.09f, 0.012f, 18), at * Transform::move(crank) * Transform::turn_x(0.5f * kPi), {}, steel);
+  part(superquadric({0.13f, 0.035f, 0.07f}, 0.8f, 0.8f, 14), at, seat + Vec3{-0.03f, 0.15f, 0},
+       black);
+  part(torus(0.09f, 0.012f, 18), at * Transform::move(crank) * Transform::turn_x(0.5f * kPi), {},
+       steel);
 }
 
 }  // namespace nmrf::synth

@@ -22,8 +22,8 @@ bool differ(const Seen& a, const Seen& b) {
   return std::abs(a.light - b.light) > 0.2f * (a.light + b.light);
 }
 
-// Depth of the triangle's plane along the ray in double precision: Embree's own value loses digits on
-// large triangles.
+// Depth of the triangle's plane along the ray in double precision: Embree's own value loses digits
+// on large triangles.
 double plane_depth(const Scene& scene, std::uint32_t triangle, Vec3 origin, Vec3 direction) {
   const auto& t = scene.triangles()[triangle];
   const auto& p = scene.positions();
@@ -43,8 +43,13 @@ class Renderer {
  public:
   Renderer(const Scene& scene, const Caster& caster, const StereoCamera& camera, bool right,
            const Misalignment& off)
-      : scene_(scene), caster_(caster), camera_(camera), right_(right), off_(off),
-        eye_(camera.center(right)), other_(camera.center(!right)),
+      : scene_(scene),
+        caster_(caster),
+        camera_(camera),
+        right_(right),
+        off_(off),
+        eye_(camera.center(right)),
+        other_(camera.center(!right)),
         shader_(scene, caster, 1 / camera.focal) {
     view_.color.create(camera.height, camera.width, CV_32FC3);
     view_.truth.disparity.create(camera.height, camera.width, CV_32FC1);
@@ -68,7 +73,8 @@ class Renderer {
   }
   // The ray of the colour image, which may be misaligned.
   Vec3 color_ray(float x, float y) const {
-    return camera_.ray(x, y + off_.shift + off_.turn * (x - camera_.cx) + off_.stretch * (y - camera_.cy));
+    return camera_.ray(
+        x, y + off_.shift + off_.turn * (x - camera_.cx) + off_.stretch * (y - camera_.cy));
   }
   // Half of the sky's disparity for each eye.
   void to_sky() {
@@ -83,7 +89,8 @@ class Renderer {
     for (int i = 0; i < kPacket; ++i) {
       int x = bx + i % 4, y = by + i / 4;
       if (x < camera_.width && y < camera_.height)
-        packet_.set(i, eye_, ray(static_cast<float>(x), static_cast<float>(y)), camera_.near_depth, 1e9f);
+        packet_.set(i, eye_, ray(static_cast<float>(x), static_cast<float>(y)), camera_.near_depth,
+                    1e9f);
       else
         packet_.off(i);
     }
@@ -108,9 +115,12 @@ class Renderer {
       const Hit& h = hits_[i];
       int x = bx + i % 4, y = by + i / 4;
       color(x, y) = colors[i];
-      seen(x, y) = {h.object, h.hit ? h.material : -1, h.hit ? 1 / h.distance : 0.f,
+      seen(x, y) = {h.object,
+                    h.hit ? h.material : -1,
+                    h.hit ? 1 / h.distance : 0.f,
                     h.hit ? h.flat : Vec3{0, 0, 1},
-                    h.hit ? luminance(colors[i]) / std::max(luminance(bare[i]), 1e-3f) : 1.f, open[i]};
+                    h.hit ? luminance(colors[i]) / std::max(luminance(bare[i]), 1e-3f) : 1.f,
+                    open[i]};
     }
   }
 
@@ -214,7 +224,8 @@ class Renderer {
       open[i] = open_near(queue_[i].x, queue_[i].y, hits_[i].object);
     shader_.shade(hits_, packet_.active, open, lamp_points, colors);
     for (std::size_t i = 0; i < queue_.size(); ++i) {
-      Vec3 c{std::min(colors[i].x, limit_), std::min(colors[i].y, limit_), std::min(colors[i].z, limit_)};
+      Vec3 c{std::min(colors[i].x, limit_), std::min(colors[i].y, limit_),
+             std::min(colors[i].z, limit_)};
       color(queue_[i].x, queue_[i].y) += c * share;
     }
     queue_.clear();

@@ -21,8 +21,8 @@ struct Truth {
   cv::Mat occluded;   // CV_8UC1, 255 where the other camera does not see the point
 };
 
-// Both of one eye. The colour is CV_32FC3 (red, green, blue, linear); pixels at edges of surfaces and
-// shadows take `edge_samples` rays, the others one.
+// Both of one eye. The colour is CV_32FC3 (red, green, blue, linear); pixels at edges of surfaces
+// and shadows take `edge_samples` rays, the others one.
 struct View {
   Truth truth;
   cv::Mat color;
