@@ -6,7 +6,9 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(OpenCV 4 REQUIRED COMPONENTS core imgproc imgcodecs features2d calib3d videoio)
+find_package(hwy REQUIRED)  # SIMD with run-time dispatch
+find_package(OpenCV 4 REQUIRED COMPONENTS core imgproc imgcodecs features2d calib3d videoio
+  ximgproc)
 
 # Newer libtorch packages look for CUDA when they were built with it; nothing else is needed here.
 find_package(Torch REQUIRED)
@@ -37,4 +39,13 @@ if(UNIX AND NOT APPLE)
         "about 25 times slower. Install libopenblas-dev.")
     endif()
   endif()
+endif()
+
+# Training in several processes needs libtorch's Gloo process group, whose header needs Gloo's own.
+find_path(NMRF_GLOO_INCLUDE gloo/rendezvous/store.h HINTS ${TORCH_INCLUDE_DIRS})
+if(NMRF_GLOO_INCLUDE)
+  set(NMRF_WITH_GLOO ON)
+else()
+  set(NMRF_WITH_GLOO OFF)
+  message(STATUS "Gloo headers not found (libgloo-dev): nmrf train will run in one process only")
 endif()

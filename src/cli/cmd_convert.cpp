@@ -11,9 +11,10 @@
 namespace nmrf::cli {
 
 int cmd_convert(int argc, char** argv) {
-  CLI::App app{"Turn a checkpoint (.pth or .safetensors) into a .safetensors model.\n\n"
-               "  nmrf convert sceneflow.pth sceneflow.safetensors\n",
-               "nmrf convert"};
+  CLI::App app{
+      "Turn a checkpoint (.pth or .safetensors) into a .safetensors model.\n\n"
+      "  nmrf convert sceneflow.pth sceneflow.safetensors\n",
+      "nmrf convert"};
   std::string input, output, licence, trained_on;
   bool half = false, list = false;
   std::vector<std::string> set;
@@ -29,11 +30,14 @@ int cmd_convert(int argc, char** argv) {
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
+  check(std::filesystem::path(output).extension() == ".safetensors", ErrorKind::kUsage,
+        "{}: a model is written as .safetensors; give it a name that ends so", output);
+
   TensorFile file = read_tensor_file(input);
   ModelOptions options = options_of(file, input);
   for (const auto& assignment : set) set_field(options, assignment);
   Network network = make_network(options, 0);
-  LoadReport report = load_weights(network, file);
+  LoadReport report = load_weights(network, file, input);
   if (list) {
     for (const auto& name : report.used) print("used        " + name);
     for (const auto& name : report.missing) print("missing     " + name);
@@ -56,8 +60,8 @@ int cmd_convert(int argc, char** argv) {
   if (!trained_on.empty()) metadata["trained_on"] = trained_on;
   if (!licence.empty()) metadata["licence"] = licence;
   save_model(output, network, metadata, half);
-  print(fmt::format("{}: written, {} bytes, sha256 {}", output,
-                    std::filesystem::file_size(output), sha256_of_file(output)));
+  print(fmt::format("{}: written, {} bytes, sha256 {}", output, std::filesystem::file_size(output),
+                    sha256_of_file(output)));
   return 0;
 }
 

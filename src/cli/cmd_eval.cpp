@@ -1,4 +1,5 @@
 // nmrf eval: the benchmarks' own numbers, with their definitions.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <chrono>

@@ -33,10 +33,11 @@ std::string torch_version() {
 }
 
 int cmd_info(int argc, char** argv) {
-  CLI::App app{"Show a model's options, parameters and arithmetic.\n\n"
-               "  nmrf info model.safetensors --size 640x480\n"
-               "  nmrf info --preset fast\n",
-               "nmrf info"};
+  CLI::App app{
+      "Show a model's options, parameters and arithmetic.\n\n"
+      "  nmrf info model.safetensors --size 640x480\n"
+      "  nmrf info --preset fast\n",
+      "nmrf info"};
   std::string path, preset, size = "640x480";
   std::vector<std::string> set;
   bool as_json = false;
@@ -90,7 +91,7 @@ int cmd_info(int argc, char** argv) {
       out["sha256"] = sha256_of_file(path);
       out["metadata"] = file.metadata;
     }
-    print(out.dump());
+    print_json(out);
     return 0;
   }
 
@@ -101,7 +102,7 @@ int cmd_info(int argc, char** argv) {
     for (const auto& [key, value] : file.metadata)
       if (key != "options") print(fmt::format("{:<9} {}", key, value));
     for (const auto& name : file.skipped) print("skipped   " + name);
-    LoadReport report = load_weights(network, file);
+    LoadReport report = load_weights(network, file, path);
     print("weights   " + report.summary());
   }
   print(fmt::format("tensors   {}\nparameters {}", network->named_parameters().size(), all));

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
+#include "core/check.h"
 #include "nmrf/log.h"
 #include "nmrf/matcher.h"
 
@@ -83,9 +86,13 @@ void watch_interrupts() {
 bool interrupted() { return g_signals != 0; }
 
 void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
+  const bool ok = std::fputs(text.c_str(), stdout) >= 0 && std::fputc('\n', stdout) != EOF &&
+                  std::fflush(stdout) == 0;
+  check(ok, ErrorKind::kFailure, "writing to standard output failed: {}", std::strerror(errno));
+}
+
+void print_json(const nlohmann::json& object) {
+  print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace nmrf::cli

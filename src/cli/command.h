@@ -3,13 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace nmrf::cli {
 
-// One sub-command. `run` parses its own arguments (argv[0] is the command's name) and returns an exit
-// code; it may throw nmrf::Error, which main turns into a message and a code.
+// One sub-command. `run` parses its own arguments (argv[0] is the command's name) and returns an
+// exit code; it may throw nmrf::Error, which main turns into a message and a code.
 struct Command {
   const char* name;
   const char* summary;
@@ -21,6 +22,8 @@ int cmd_convert(int argc, char** argv);
 int cmd_info(int argc, char** argv);
 int cmd_eval(int argc, char** argv);
 int cmd_submit(int argc, char** argv);
+int cmd_synth(int argc, char** argv);
+int cmd_train(int argc, char** argv);
 
 // Options that every command has: --quiet, --verbose, --threads.
 struct CommonOptions {
@@ -56,7 +59,9 @@ void watch_interrupts();
 bool interrupted();
 inline constexpr int kExitInterrupted = 130;
 
-// Prints to stdout and checks for write errors at exit through flush().
+// A line on stdout. Throws Error(kFailure) when it cannot be written (a full disk).
 void print(const std::string& text);
+// The object in one line; bytes that are no UTF-8 (in file names) are replaced.
+void print_json(const nlohmann::json& object);
 
 }  // namespace nmrf::cli

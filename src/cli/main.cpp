@@ -19,6 +19,8 @@ constexpr Command kCommands[] = {
     {"match", "disparity, depth and point clouds from stereo pairs", cmd_match},
     {"eval", "the numbers of the stereo benchmarks", cmd_eval},
     {"submit", "archives for KITTI, Middlebury and ETH3D", cmd_submit},
+    {"train", "train or fine-tune a network", cmd_train},
+    {"synth", "render stereo scenes with exact disparity", cmd_synth},
     {"convert", "turn a .pth checkpoint into a .safetensors model", cmd_convert},
     {"info", "options, parameters and arithmetic of a model", cmd_info},
 };
@@ -33,7 +35,8 @@ void print_help() {
     text += fmt::format("  {:<9} {}\n", command.name, command.summary);
   text +=
       "\nOptions: --help, --version\n"
-      "Exit codes: 0 ok, 1 failure, 2 usage, 3 input, 4 model, 5 device or memory, 130 interrupted\n";
+      "Exit codes: 0 ok, 1 failure, 2 usage, 3 input, 4 model, 5 device or memory, 130 "
+      "interrupted\n";
   std::fputs(text.c_str(), stdout);
 }
 

@@ -5,8 +5,8 @@
 
 namespace nmrf::cli {
 
-// `given` if not empty, else $NMRF_MODEL, else the model shipped with the program. Throws Error(kModel)
-// that says how to get one.
+// `given` if not empty, else $NMRF_MODEL, else the model shipped with the program. Throws
+// Error(kModel) that says how to get one.
 std::string model_path(const std::string& given);
 
 }  // namespace nmrf::cli

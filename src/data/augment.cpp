@@ -68,7 +68,8 @@ template <class Act>
 void for_truth(Sample& sample, Act&& act) {
   for (cv::Mat* map : {&sample.disparity, &sample.right_disparity})
     if (!map->empty()) act(*map, true);
-  for (cv::Mat* map : {&sample.noc_mask, &sample.reflective_mask, &sample.objects})
+  for (cv::Mat* map : {&sample.noc_mask, &sample.reflective_mask, &sample.objects, &sample.segments,
+                       &sample.right_segments})
     if (!map->empty()) act(*map, false);
 }
 
@@ -142,7 +143,9 @@ void mirror_and_swap(Sample& sample) {
         "sample {}: cannot be mirrored, the disparity of its right view is not known", sample.name);
   std::swap(sample.left, sample.right);
   std::swap(sample.disparity, sample.right_disparity);
-  for (cv::Mat* map : {&sample.left, &sample.right, &sample.disparity, &sample.right_disparity})
+  std::swap(sample.segments, sample.right_segments);
+  for (cv::Mat* map : {&sample.left, &sample.right, &sample.disparity, &sample.right_disparity,
+                       &sample.segments, &sample.right_segments})
     if (!map->empty()) *map = flipped(*map, 1);
   sample.noc_mask.release();
   sample.reflective_mask.release();

@@ -91,7 +91,8 @@ void jitter_colours(std::vector<cv::Mat*> images, const AugmentRanges& ranges, R
 void erase_patches(cv::Mat& image, const AugmentOptions& options, Rng& rng);
 
 // Mirrors both images and swaps them, so that the right view becomes the left one. Needs
-// right_disparity; masks and ids, known for the left view only, are dropped.
+// right_disparity; masks and ids, known for the left view only, are dropped. Segments change sides
+// too: without right_segments the mirrored sample has none.
 void mirror_and_swap(Sample& sample);
 
 // Turns everything upside down.

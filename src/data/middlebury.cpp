@@ -75,7 +75,7 @@ void add_2005_scene(scan::Collector& out, const fs::path& scene, const std::stri
     if (light.starts_with("Illum"))
       for (const auto& exposure : scan::folder_names(scene / light))
         if (exposure.starts_with("Exp"))
-          add(scene / light / exposure, name + "/" + light + "/" + exposure);
+          add(scene / light / exposure, fmt::format("{}/{}/{}", name, light, exposure));
 }
 
 Refs middlebury2005or2006(const DatasetOptions& options, const char* year) {

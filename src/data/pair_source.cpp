@@ -55,7 +55,7 @@ std::string stem_with_parents(const fs::path& path, int parents) {
   fs::path above = path.parent_path();
   for (int i = 0; i < parents && above.has_filename(); ++i, above = above.parent_path()) {
     std::string part = above.filename().string();
-    if (part != "." && part != "..") stem = part + "_" + stem;
+    if (part != "." && part != "..") stem.insert(0, part + "_");
   }
   return stem;
 }

@@ -156,6 +156,7 @@ Sample load_sample(const SampleRef& ref) {
   }
   if (!ref.objects.empty()) {
     sample.objects = read_objects(ref.objects);
+    sample.objects_everywhere = ref.objects_everywhere;
     check_size(sample.objects, ref.objects, sample.left, ref.left);
   }
   return sample;

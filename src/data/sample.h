@@ -9,7 +9,8 @@
 
 namespace nmrf {
 
-// One training or evaluation example. All maps that are not empty have the size of the images.
+// One training or evaluation example. All maps that are not empty have the size of the images
+// (`modals` apart).
 struct Sample {
   cv::Mat left, right;  // CV_8UC3, BGR
   // CV_32FC1, pixels, of the left view, d = x_left - x_right >= 0; +infinity = unknown. Empty when
@@ -27,6 +28,14 @@ struct Sample {
   // CV_32SC1: object ids of the left view. KITTI's obj_map: 0 = background, > 0 = a vehicle.
   // SceneFlow's object_index: an id per object. Empty when not at hand.
   cv::Mat objects;
+  // `objects` has an id for every surface (not only for vehicles): it may stand in for superpixels.
+  bool objects_everywhere = false;
+  // CV_32SC1: what splits the cells of the left and of the right view into modals, see
+  // data/modals.h. Only between add_segments() and add_modals().
+  cv::Mat segments, right_segments;
+  // CV_32FC4, ceil(H/8) x ceil(W/8), px, NaN = null: the modals of every cell, see data/modals.h.
+  // The one map of another size; empty until add_modals().
+  cv::Mat modals;
   std::string name;     // unique in its data set, without extension; may hold slashes
   bool sparse = false;  // truth with holes: scaled and jittered by the sparse rules
 };
@@ -66,6 +75,7 @@ struct SampleRef {
   std::filesystem::path valid_mask;  // 0 = the truth is not to be used here
   std::filesystem::path reflective;  // a disparity file: known there = reflecting surface
   std::filesystem::path objects;     // ids: integer png or pfm
+  bool objects_everywhere = false;   // see Sample
   std::filesystem::path
       calibration;  // where the data set gives one per pair; not read by load_sample
   bool sparse = false;

@@ -2,9 +2,14 @@
 
 namespace nmrf {
 
-DatasetSource::DatasetSource(std::shared_ptr<const Dataset> dataset, AugmentOptions options)
-    : dataset_(std::move(dataset)), options_(std::move(options)) {
+DatasetSource::DatasetSource(std::shared_ptr<const Dataset> dataset, AugmentOptions options,
+                             std::shared_ptr<const SuperpixelCache> superpixels, bool use_objects)
+    : dataset_(std::move(dataset)),
+      options_(std::move(options)),
+      superpixels_(std::move(superpixels)) {
   options_.validate();
+  segments_.use_objects = use_objects;
+  segments_.both_views = options_.enabled && options_.mirror > 0;
 }
 
 std::optional<std::int64_t> DatasetSource::size() const {
@@ -13,7 +18,11 @@ std::optional<std::int64_t> DatasetSource::size() const {
 
 Sample DatasetSource::get(std::int64_t index, std::uint64_t draw_seed) const {
   Rng rng(draw_seed);
-  return augment(dataset_->load(static_cast<std::size_t>(index)), options_, rng);
+  Sample sample = dataset_->load(static_cast<std::size_t>(index));
+  if (superpixels_) add_segments(sample, *superpixels_, segments_);
+  sample = augment(std::move(sample), options_, rng);
+  if (superpixels_) add_modals(sample);
+  return sample;
 }
 
 std::string DatasetSource::describe(std::int64_t index) const {

@@ -94,8 +94,6 @@ fs::path image_file(const fs::path& stem) {
   return {};
 }
 
-fs::path if_exists(const fs::path& path) { return fs::exists(path) ? path : fs::path(); }
-
 void check_choice(const DatasetOptions& options, const char* setting, const std::string& value,
                   const std::vector<const char*>& allowed) {
   std::string all;

@@ -29,8 +29,6 @@ std::filesystem::path child(const std::filesystem::path& folder,
 // The first of `stem`.png, .webp, .jpg, .jpeg, .ppm, .pgm, .bmp, .tif, .tiff that exists, else
 // empty.
 std::filesystem::path image_file(const std::filesystem::path& stem);
-// `path` where it exists, else empty.
-std::filesystem::path if_exists(const std::filesystem::path& path);
 // True for the extension (with the dot, any case) of an image file.
 bool is_image_extension(const std::string& extension);
 

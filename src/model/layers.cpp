@@ -14,7 +14,7 @@ MlpImpl::MlpImpl(int64_t in, int64_t hidden, int64_t out)
     : fc1_(register_module("fc1", torch::nn::Linear(in, hidden))),
       fc2_(register_module("fc2", torch::nn::Linear(hidden, out))) {}
 
-torch::Tensor MlpImpl::forward(const torch::Tensor& x) { return fc2_(torch::gelu(fc1_(x))); }
+torch::Tensor MlpImpl::forward(const torch::Tensor& x) { return ops::mlp(x, fc1(), fc2()); }
 
 HeadImpl::HeadImpl(int64_t channels, int64_t out)
     : first_(channels, channels), second_(channels, channels), last_(channels, out) {
@@ -23,7 +23,7 @@ HeadImpl::HeadImpl(int64_t channels, int64_t out)
 }
 
 torch::Tensor HeadImpl::forward(const torch::Tensor& x) {
-  return last_(second_(first_(x).relu()).relu());
+  return ops::relu_mlp(x, weights_of(first_), weights_of(second_), weights_of(last_));
 }
 
 ProjectionImpl::ProjectionImpl(int64_t in, int64_t hidden, int64_t out)

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "ops/token_mlp.h"
+
 namespace nmrf {
 
 // Named intermediate tensors of one forward pass, for parity tests and visualisation.
@@ -15,11 +17,21 @@ inline void record(Trace* trace, const std::string& name, const torch::Tensor& v
   if (trace) (*trace)[name] = value.detach();
 }
 
+// A module's parameters, as the token operators take them.
+inline ops::LinearWeights weights_of(const torch::nn::Linear& linear) {
+  return {linear->weight, linear->bias};
+}
+inline ops::NormWeights weights_of(const torch::nn::LayerNorm& norm) {
+  return {norm->weight, norm->bias};
+}
+
 // fc1, GELU, fc2.
 class MlpImpl : public torch::nn::Module {
  public:
   MlpImpl(int64_t in, int64_t hidden, int64_t out);
   torch::Tensor forward(const torch::Tensor& x);  // [..., in] -> [..., out]
+  ops::LinearWeights fc1() const { return weights_of(fc1_); }
+  ops::LinearWeights fc2() const { return weights_of(fc2_); }
 
  private:
   torch::nn::Linear fc1_, fc2_;
@@ -52,8 +64,8 @@ TORCH_MODULE(Projection);
 // Instance norm without affine parameters or running statistics.
 torch::Tensor instance_norm(const torch::Tensor& x);
 
-// A zero border that makes a grid [B, H, W, ...] a multiple of a window, half (rounded down) of it at
-// the top and the left.
+// A zero border that makes a grid [B, H, W, ...] a multiple of a window, half (rounded down) of it
+// at the top and the left.
 struct WindowPadding {
   WindowPadding(int64_t height, int64_t width, int64_t window);
   torch::Tensor pad(const torch::Tensor& grid) const;
@@ -62,7 +74,8 @@ struct WindowPadding {
   int64_t height, width, top, bottom, left, right;
 };
 
-// Patches of side s to the map they tile: [B, h, w, s * s] (row-major patches) -> [B, h * s, w * s].
+// Patches of side s to the map they tile: [B, h, w, s * s] (row-major patches) -> [B, h * s, w *
+// s].
 torch::Tensor unfold_patches(const torch::Tensor& patches, int64_t side);
 
 }  // namespace nmrf

@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "model/device.h"
 #include "model/weights.h"
 #include "nmrf/image.h"
 
@@ -30,28 +31,6 @@ std::string blas_file() {
   if (!symbol || dladdr(symbol, &info) == 0 || !info.dli_fname) return "";
   std::error_code ignored;
   return std::filesystem::canonical(info.dli_fname, ignored).string();
-}
-
-torch::Device choose_device(const std::string& wish) {
-  const bool cuda = torch::cuda::is_available();
-  if (wish == "auto") {
-    log_info("device: {}", cuda ? "cuda:0, the first GPU"
-                                : "cpu, this libtorch sees no CUDA device");
-    return cuda ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
-  }
-  if (wish == "cpu") return torch::Device(torch::kCPU);
-  check(wish == "cuda" || (wish.rfind("cuda:", 0) == 0 && wish.size() > 5 && wish.size() < 9 &&
-                           wish.find_first_not_of("0123456789", 5) == std::string::npos),
-        ErrorKind::kUsage, "device '{}': expected auto, cpu, cuda or cuda:N", wish);
-  check(cuda, ErrorKind::kDevice,
-        "device '{}': this libtorch sees no CUDA device. Use --device cpu, or build nmrf against a "
-        "libtorch with CUDA.",
-        wish);
-  const int index = wish == "cuda" ? 0 : std::stoi(wish.substr(5));
-  check(index < static_cast<int>(torch::cuda::device_count()), ErrorKind::kDevice,
-        "device '{}': there are {} CUDA devices", wish,
-        static_cast<int>(torch::cuda::device_count()));
-  return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
 // BGR CV_8UC3 -> float RGB [1, 3, H, W], 0..255.
@@ -96,9 +75,10 @@ void warn_of_limit(const cv::Mat& disparity, int max_disp) {
   const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
   const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.total());
   if (share > 0.02)
-    log_warning("{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
-                "Raise --max-disp, or lower --scale.",
-                100 * share, max_disp);
+    log_warning(
+        "{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
+        "Raise --max-disp, or lower --scale.",
+        100 * share, max_disp);
 }
 
 }  // namespace
@@ -123,7 +103,16 @@ Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
                 blas_file());
   LoadedModel loaded = load_model(model, options.set);
   state->network = loaded.network;
-  if (options.max_disp > 0) state->network->set_max_disp((options.max_disp + 7) / 8 * 8);
+  if (!loaded.trained)
+    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model);
+  if (options.max_disp > 0) {
+    const int planes = (options.max_disp + 7) / 8;
+    const int labels = state->network->options().labels;
+    check(planes >= labels, ErrorKind::kUsage,
+          "max_disp is {}; {} with {} labels a pixel needs at least {}", options.max_disp, model,
+          labels, 8 * labels);
+    state->network->set_max_disp(8 * planes);
+  }
   try {
     state->network->to(state->device);
   } catch (const c10::Error& error) {

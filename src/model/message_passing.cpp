@@ -20,9 +20,12 @@ SelfEdgesStepImpl::SelfEdgesStepImpl(int64_t channels, int64_t heads)
       proj_(register_module("proj", torch::nn::Linear(channels, channels))) {}
 
 torch::Tensor SelfEdgesStepImpl::forward(const torch::Tensor& x, const torch::Tensor& encoding) {
-  auto y = norm1_(x);
-  auto placed = torch::cat({y, encoding}, -1);
-  return x + proj_(ops::label_attention(q_(placed), k_(placed), v_(y), heads_));
+  auto value = weights_of(v_);
+  value.uses_extra = false;
+  auto qkv =
+      ops::norm_linear(x, weights_of(norm1_), encoding, {weights_of(q_), weights_of(k_), value});
+  auto message = ops::label_attention(qkv[0], qkv[1], qkv[2], heads_);
+  return ops::linear_residual(message, weights_of(proj_), x);
 }
 
 PositionTablesImpl::PositionTablesImpl(const NeighbourOptions& options) : options_(options) {
@@ -51,8 +54,8 @@ ops::RelativePosition PositionTablesImpl::tables() const {
 
 NeighbourEdgesImpl::NeighbourEdgesImpl(const NeighbourOptions& o)
     : options_(o),
-      qkv_(register_module(
-          "qkv", torch::nn::Linear(o.channels + ops::kEncodingChannels, 3 * o.channels))),
+      qkv_(register_module("qkv",
+                           torch::nn::Linear(o.channels + ops::kEncodingChannels, 3 * o.channels))),
       proj_(register_module("proj", torch::nn::Linear(o.channels, o.channels))),
       norm1_(register_module("norm1", layer_norm(o.channels))),
       norm2_(register_module("norm2", layer_norm(o.channels))),
@@ -60,11 +63,11 @@ NeighbourEdgesImpl::NeighbourEdgesImpl(const NeighbourOptions& o)
       mlp_(register_module("mlp", Mlp(o.channels, o.mlp_ratio * o.channels, o.channels))) {}
 
 torch::Tensor NeighbourEdgesImpl::forward(const torch::Tensor& x, const torch::Tensor& encoding) {
-  auto qkv = qkv_(torch::cat({norm1_(x), encoding}, -1));
+  auto qkv = ops::norm_linear(x, weights_of(norm1_), encoding, {weights_of(qkv_)})[0];
   auto message = ops::window_attention(qkv, options_.heads, options_.window, options_.shift,
                                        attn_->tables(), options_.own_pixel);
-  auto updated = x + proj_(message);
-  return updated + mlp_(norm2_(updated));
+  return ops::message_mlp_residual(x, message, weights_of(proj_), weights_of(norm2_), mlp_->fc1(),
+                                   mlp_->fc2());
 }
 
 }  // namespace nmrf

@@ -1,4 +1,4 @@
-// Message passing steps (paper Eq. 4 and 5): an embedding a label, x += message, x += MLP(x).
+// Message passing steps (paper, Eq. 5 and 6): an embedding a label, x += message, x += MLP(x).
 #pragma once
 
 #include <torch/torch.h>

@@ -57,7 +57,7 @@ MatchingMaps NetworkImpl::matching_maps(const torch::Tensor& left, const torch::
 Hypotheses NetworkImpl::decode(const torch::Tensor& embedding, const torch::Tensor& labels,
                                Trace* trace) {
   auto offset = infer_head_(embedding);
-  auto score = infer_score_head_(embedding);
+  auto score = ops::norm_linear(embedding, {}, {}, {weights_of(infer_score_head_)})[0];
   record(trace, "infer_delta", offset);
   record(trace, "infer_score_logits", score);
   return {(labels.unsqueeze(-1) + offset).relu(), kScoreScale * score};
@@ -76,7 +76,12 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   record(trace, "fmap4_right", right_maps.fine);
   record(trace, "fmap8_right", right_maps.coarse);
 
+  if (how.scope == Scope::kSeeds) {
+    out.proposals.seeds = dpn_->seeds(left_maps.coarse, right_maps.coarse);
+    return out;
+  }
   out.proposals = dpn_->forward(left_maps.coarse, right_maps.coarse, trace);
+  if (how.scope == Scope::kProposals) return out;
 
   // Gradients stop at the candidate labels.
   auto labels = out.proposals.labels.detach();
@@ -96,6 +101,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   out.disparity = 8 * out.winners.disparity;
   if (refinements_.empty()) return out;
 
+  out.refinements = static_cast<int64_t>(refinements_.size());
   auto fine = matching_maps(left_maps.fine, right_maps.fine);
   record(trace, "refine_fmap1", fine.left1);
   record(trace, "refine_fmap2", fine.right1);

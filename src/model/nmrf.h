@@ -14,18 +14,32 @@
 
 namespace nmrf {
 
-// How far a forward pass goes, and what it keeps.
+// How far a forward pass goes: training can teach the lower stages before the upper ones.
+enum class Scope {
+  kSeeds,      // features, cost volume and label seeds
+  kProposals,  // and seed propagation
+  kAll,
+};
+
+template <>
+struct EnumNames<Scope> {
+  static constexpr std::array<std::pair<Scope, const char*>, 3> values{
+      {{Scope::kSeeds, "seeds"}, {Scope::kProposals, "proposals"}, {Scope::kAll, "all"}}};
+};
+
 struct ForwardOptions {
+  Scope scope = Scope::kAll;
   bool every_layer = false;  // decode after each layer of inference and refinement (training)
   Trace* trace = nullptr;    // collects named intermediate tensors
 };
 
-// H, W: the padded size (multiples of 8).
+// H, W: the padded size (multiples of 8). What lies beyond the scope is undefined or empty.
 struct NetworkOutput {
   Proposals proposals;                 // seeds and candidate labels, coarse pixels
   std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
   Winners winners;                     // of the last inference layer; detached from the graph
   std::vector<torch::Tensor> refined;  // [B, H, W] px, one a decoded refinement layer
+  int64_t refinements = 0;             // modules that gave `refined`, equally many maps each
   torch::Tensor disparity;             // [B, H, W] px: the result
 };
 

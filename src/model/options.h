@@ -21,7 +21,7 @@ struct EnumNames<SelfEdges> {
       {{SelfEdges::kNone, "none"}, {SelfEdges::kShared, "shared"}, {SelfEdges::kOwn, "own"}}};
 };
 
-// How label seeds exchange messages (paper supplement, Table 7).
+// How label seeds exchange messages (supplement, Table 6).
 enum class SeedNeighbourhood {
   kCross,  // the pixel's row and column
   kLocal,  // windows of propagation.window x propagation.window, shifted in odd layers
@@ -59,7 +59,7 @@ struct ModelOptions {
   SeedNeighbourhood seed_neighbourhood = SeedNeighbourhood::kCross;
   int propagation_window = 8;  // for kLocal
 
-  // Observed label features (Eq. 9 of the supplement): gamma1 (concat) and gamma2 (correlation).
+  // Observed label features (supplement, Eq. 12): gamma1 (concat) and gamma2 (correlation).
   int gamma1_hidden = 128;
   int gamma1_channels = 64;
   int gamma2_hidden = 128;

@@ -16,11 +16,11 @@ torch::nn::LayerNorm layer_norm(int64_t channels) {
 // Holds the depthwise filter under the published name `get_v.weight`.
 struct ValueFilterImpl : torch::nn::Module {
   explicit ValueFilterImpl(int64_t channels)
-      : get_v(register_module(
-            "get_v", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 3)
-                                           .padding(1)
-                                           .groups(channels)
-                                           .bias(false)))) {}
+      : get_v(register_module("get_v",
+                              torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 3)
+                                                    .padding(1)
+                                                    .groups(channels)
+                                                    .bias(false)))) {}
   torch::nn::Conv2d get_v;
 };
 TORCH_MODULE(ValueFilter);
@@ -53,10 +53,11 @@ SeedStepImpl::SeedStepImpl(const ModelOptions& o, int64_t layer)
 }
 
 torch::Tensor SeedStepImpl::forward(const torch::Tensor& x, const torch::Tensor& context) {
-  auto y = norm1_(x);
-  auto seen = torch::cat(
-      {y, context.expand({x.size(0), x.size(1), x.size(2), x.size(3), context.size(4)})}, -1);
-  auto q = q_(seen), k = k_(seen), v = v_(y);
+  auto value = weights_of(v_);
+  value.uses_extra = false;
+  auto qkv =
+      ops::norm_linear(x, weights_of(norm1_), context, {weights_of(q_), weights_of(k_), value});
+  const auto &q = qkv[0], &k = qkv[1], &v = qkv[2];
   torch::Tensor message;
   if (cross_) {
     // A stripe is one pixel wide: of the 3 x 3 filters only the taps along it act.
@@ -67,8 +68,8 @@ torch::Tensor SeedStepImpl::forward(const torch::Tensor& x, const torch::Tensor&
                                     ops::OwnPixel::kItself) +
               ops::local_enhancement(v, filters_[0]);
   }
-  auto updated = x + proj_(message);
-  return updated + mlp_(norm2_(updated));
+  return ops::message_mlp_residual(x, message, weights_of(proj_), weights_of(norm2_), mlp_->fc1(),
+                                   mlp_->fc2());
 }
 
 SeedPropagationImpl::SeedPropagationImpl(const ModelOptions& o)
@@ -76,10 +77,10 @@ SeedPropagationImpl::SeedPropagationImpl(const ModelOptions& o)
       cost_in_(o.cost_groups * (2 * o.cost_radius + 1), o.propagation_channels),
       cost_out_(o.propagation_channels, o.propagation_channels),
       proj_(register_module(
-          "proj", torch::nn::Linear(torch::nn::LinearOptions(
-                                        o.propagation_channels + ops::kEncodingChannels,
-                                        o.propagation_channels)
-                                        .bias(false)))),
+          "proj", torch::nn::Linear(
+                      torch::nn::LinearOptions(o.propagation_channels + ops::kEncodingChannels,
+                                               o.propagation_channels)
+                          .bias(false)))),
       norm_(register_module("norm", layer_norm(o.propagation_channels))) {
   register_module("cost_encoder", torch::nn::Sequential(cost_in_, torch::nn::GELU(), cost_out_));
   for (int64_t i = 0; i < o.propagation_layers; ++i) layers_->push_back(SeedLayer(o, i));
@@ -89,16 +90,16 @@ SeedPropagationImpl::SeedPropagationImpl(const ModelOptions& o)
 torch::Tensor SeedPropagationImpl::forward(const LabelSeeds& seeds, const torch::Tensor& context,
                                            Trace* trace) {
   auto around = ops::lookup_cost(seeds.volume, seeds.seeds, options_.cost_radius);
-  auto feature = cost_out_(torch::gelu(cost_in_(around)));
+  auto feature = ops::mlp(around, weights_of(cost_in_), weights_of(cost_out_));
   record(trace, "prop_cost_feat", feature);
   auto encoding = ops::encode_disparity(seeds.seeds.to(feature.scalar_type()), kCoarseRange);
-  auto x = proj_(torch::cat({feature, encoding}, -1));
+  auto x = ops::norm_linear(feature, {}, encoding, {weights_of(proj_)})[0];
   record(trace, "prop_embed0", x);
 
   const bool local = options_.seed_neighbourhood == SeedNeighbourhood::kLocal;
   WindowPadding padding(x.size(1), x.size(2), local ? options_.propagation_window : 1);
   x = padding.pad(x);
-  auto shared = padding.pad(context.permute({0, 2, 3, 1}).unsqueeze(3));
+  auto shared = padding.pad(context.permute({0, 2, 3, 1}).unsqueeze(3)).contiguous();
   for (std::size_t i = 0; i < layers_->size(); ++i) {
     x = layers_->at<SeedLayerImpl>(i).nmp(x, shared);
     record(trace, "prop_layer" + std::to_string(i), x);

@@ -28,17 +28,16 @@ std::string shape_of(const torch::Tensor& tensor) {
 
 std::string listed(const std::vector<std::string>& names, std::size_t most = 8) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
-    text += (i ? ", " : "") + names[i];
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i ? ", " : "") + names[i];
   if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
   return text;
 }
 
-// The first dimension of a tensor of the file, or `otherwise`.
-int rows_of(const TensorFile& file, const std::string& name, int otherwise, std::size_t axis = 0) {
+// The first dimension of a tensor of the file, or 0.
+int rows_of(const TensorFile& file, const std::string& name) {
   const StoredTensor* tensor = file.find(name);
-  if (!tensor || tensor->shape.size() <= axis) return otherwise;
-  return static_cast<int>(std::clamp<std::int64_t>(tensor->shape[axis], 0, 1 << 20));
+  if (!tensor || tensor->shape.empty()) return 0;
+  return static_cast<int>(std::clamp<std::int64_t>(tensor->shape[0], 0, 1 << 20));
 }
 
 int count_layers(const TensorFile& file, const std::string& prefix) {
@@ -50,13 +49,76 @@ int count_layers(const TensorFile& file, const std::string& prefix) {
   return layers;
 }
 
+// A size of the network as the tensors of a file tell it; 0 when they do not.
+struct SizeInFile {
+  int ModelOptions::*field;
+  int size;
+};
+
+std::vector<SizeInFile> sizes_of(const TensorFile& file) {
+  using O = ModelOptions;
+  return {{&O::backbone_stem, rows_of(file, "backbone.conv1.weight")},
+          {&O::backbone_stage1, rows_of(file, "backbone.layer1.0.conv1.weight")},
+          {&O::backbone_stage2, rows_of(file, "backbone.layer2.0.conv1.weight")},
+          {&O::backbone_stage3, rows_of(file, "backbone.layer3.0.conv1.weight")},
+          {&O::feature_channels, rows_of(file, "backbone.conv2.weight")},
+          {&O::propagation_layers, count_layers(file, "dpn.propagation.layers.")},
+          {&O::propagation_channels, rows_of(file, "dpn.propagation.proj.weight")},
+          {&O::inference_layers, count_layers(file, "inference.layers.")},
+          {&O::inference_channels, rows_of(file, "inference.norm.weight")},
+          {&O::refinement_layers, count_layers(file, "refinement.layers.")},
+          {&O::refinement_channels, rows_of(file, "refinement.norm.weight")}};
+}
+
+// A network is built before its tensors are compared with the file's. A forged file must not make
+// us build one that it could never fill: beyond a common size, its numbers must suffice.
+void check_affordable(const ModelOptions& options, const TensorFile& file,
+                      const std::string& path) {
+  constexpr double kAlways = 64e6;  // parameters; ten times the published network
+  double held = 0;
+  for (const auto& tensor : file.tensors) held += static_cast<double>(tensor.elements());
+  const double needed = least_parameters(options);
+  check(needed <= std::max(kAlways, held), ErrorKind::kModel,
+        "{}: its options ask for a network of more than {:.0f} million parameters, but it holds "
+        "{:.1f} "
+        "million numbers; it is damaged or forged",
+        path, needed / 1e6, held / 1e6);
+}
+
 }  // namespace
 
+double least_parameters(const ModelOptions& o) {
+  auto stage = [](double in, double out) { return 9 * (in * out + 3 * out * out); };
+  auto projection = [](double in, double hidden, double out) {
+    return 9 * in * hidden + hidden * out;
+  };
+  // q, k, v and the output, and the two layers of the MLP.
+  auto layer = [&](double channels) { return (4 + 2 * o.mlp_ratio) * channels * channels; };
+  auto tables = [&](double window, double channels) {
+    return o.adaptive_bias ? 2 * (2 * window - 1) * (2 * window - 1) * channels : 0;
+  };
+  double count =
+      stage(o.backbone_stem, o.backbone_stage1) + stage(o.backbone_stage1, o.backbone_stage2) +
+      stage(o.backbone_stage2, o.backbone_stage3) + 1.0 * o.backbone_stage3 * o.feature_channels;
+  count += 5.0 * (o.cost_groups * o.cost_hidden1 + o.cost_hidden1 * o.cost_hidden2);
+  count += 1.0 * o.cost_groups * (2 * o.cost_radius + 1) * o.propagation_channels;
+  count += projection(o.feature_channels, o.context_hidden, o.context_channels);
+  count += projection(o.feature_channels, o.gamma1_hidden, o.gamma1_channels);
+  count += projection(o.feature_channels, o.gamma2_hidden, o.gamma2_channels);
+  count += o.propagation_layers *
+           (layer(o.propagation_channels) + 2.0 * o.context_channels * o.propagation_channels);
+  count += o.inference_layers *
+           (layer(o.inference_channels) + tables(o.inference_window, o.inference_channels));
+  count += o.refinements * o.refinement_layers *
+           (layer(o.refinement_channels) + tables(o.refinement_window, o.refinement_channels));
+  return count;
+}
+
 std::string LoadReport::summary() const {
-  std::string text = fmt::format("{} tensors used, {} missing, {} unexpected, {} of another shape, "
-                                 "{} ignored (no parameters)",
-                                 used.size(), missing.size(), unexpected.size(), mismatched.size(),
-                                 ignored.size());
+  std::string text = fmt::format(
+      "{} tensors used, {} missing, {} unexpected, {} of another shape, "
+      "{} ignored (no parameters)",
+      used.size(), missing.size(), unexpected.size(), mismatched.size(), ignored.size());
   if (!missing.empty()) text += "\n  missing: " + listed(missing);
   if (!unexpected.empty()) text += "\n  unexpected: " + listed(unexpected);
   for (std::size_t i = 0; i < std::min<std::size_t>(mismatched.size(), 8); ++i)
@@ -65,7 +127,7 @@ std::string LoadReport::summary() const {
   return text;
 }
 
-LoadReport load_weights(Network& network, const TensorFile& file) {
+LoadReport load_weights(Network& network, const TensorFile& file, const std::string& path) {
   torch::NoGradGuard no_grad;
   LoadReport report;
   auto parameters = network->named_parameters();
@@ -89,9 +151,8 @@ LoadReport load_weights(Network& network, const TensorFile& file) {
       std::vector<float> values = to_floats(*stored);
       auto tensor = torch::from_blob(values.data(), parameter.sizes(), torch::kFloat);
       check(torch::isfinite(tensor).all().item<bool>(), ErrorKind::kModel,
-            "tensor '{}' of the weight file holds NaN or infinity; the file is damaged or its "
-            "training diverged",
-            item.key());
+            "{}: tensor '{}' holds NaN or infinity; the file is damaged or its training diverged",
+            path, item.key());
       parameter.copy_(tensor);
       report.used.push_back(item.key());
     }
@@ -117,23 +178,16 @@ ModelOptions options_of(const TensorFile& file, const std::string& path) {
           "tensors and no model options in its metadata",
           path, file.tensors.size());
     // The authors' files carry no sizes; the tensors do, but for k and max_disp.
-    options.backbone_stem = rows_of(file, "backbone.conv1.weight", 64);
-    options.backbone_stage1 = rows_of(file, "backbone.layer1.0.conv1.weight", 64);
-    options.backbone_stage2 = rows_of(file, "backbone.layer2.0.conv1.weight", 96);
-    options.backbone_stage3 = rows_of(file, "backbone.layer3.0.conv1.weight", 128);
-    options.feature_channels = rows_of(file, "backbone.conv2.weight", 256);
-    options.propagation_layers = count_layers(file, "dpn.propagation.layers.");
-    options.inference_layers = count_layers(file, "inference.layers.");
-    options.refinement_layers = count_layers(file, "refinement.layers.");
-    if (options.refinement_layers == 0) {
-      options.refinements = 0;
-      options.refinement_layers = 1;
-    }
-    options.propagation_channels = rows_of(file, "dpn.propagation.proj.weight", 128);
-    options.inference_channels = rows_of(file, "inference.norm.weight", 128);
-    options.refinement_channels = rows_of(file, "refinement.norm.weight", 128);
+    for (const auto& [field, size] : sizes_of(file))
+      if (size > 0) options.*field = size;
+    if (count_layers(file, "refinement.layers.") == 0) options.refinements = 0;
   }
-  options.validate();
+  try {
+    options.validate();
+  } catch (const Error& error) {
+    fail(ErrorKind::kModel, "{}: {}", path, error.what());
+  }
+  check_affordable(options, file, path);
   return options;
 }
 
@@ -154,14 +208,14 @@ LoadedModel load_model(const std::string& path, const std::vector<std::string>& 
     const std::string preset = path.substr(std::strlen(kFormulaPrefix));
     model.network = make_network(changed(preset_options(preset), set), 0);
     fill_by_formula(model.network);
-    model.metadata["trained"] = "no: weights by formula, the map means nothing";
+    model.trained = false;
     model.network->eval();
     return model;
   }
   TensorFile file = read_tensor_file(path);
   model.metadata = file.metadata;
   model.network = make_network(changed(options_of(file, path), set), 0);
-  LoadReport report = load_weights(model.network, file);
+  LoadReport report = load_weights(model.network, file, path);
   check(report.complete() || set.empty(), ErrorKind::kModel,
         "{}: {} needs weights of its own, which this model does not have: {}", path,
         fmt::join(set, " "), report.summary());

@@ -26,18 +26,23 @@ struct LoadReport {
   std::string summary() const;
 };
 
-// Copies what fits by name and shape; the rest stays as it was. Throws Error(kModel) for a tensor of
-// the right name that holds NaN or infinity.
-LoadReport load_weights(Network& network, const TensorFile& file);
+// Copies what fits by name and shape; the rest stays as it was. Throws Error(kModel) for a tensor
+// of the right name that holds NaN or infinity.
+LoadReport load_weights(Network& network, const TensorFile& file,
+                        const std::string& path = "the weight file");
 
-// The options in the file's metadata or, for files without (the authors' .pth), the published ones with
-// sizes read off the tensors where these tell. Throws Error(kModel).
+// The options in the file's metadata or, for files without (the authors' .pth), the published ones
+// with sizes read off the tensors where these tell. Throws Error(kModel).
 ModelOptions options_of(const TensorFile& file, const std::string& path);
+
+// No network of these options has fewer parameters; counts the large tensors only.
+double least_parameters(const ModelOptions& options);
 
 struct LoadedModel {
   Network network{nullptr};
   std::map<std::string, std::string> metadata;
   std::string path;
+  bool trained = true;  // false for weights by formula
 };
 
 // Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel) that

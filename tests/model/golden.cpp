@@ -14,11 +14,21 @@ torch::Tensor load_npy(const std::filesystem::path& path) {
   NpyArray array = read_npy(path);
   auto type = torch::kFloat;
   switch (array.type) {
-    case NpyType::kFloat32: type = torch::kFloat; break;
-    case NpyType::kFloat64: type = torch::kDouble; break;
-    case NpyType::kInt32: type = torch::kInt; break;
-    case NpyType::kInt64: type = torch::kLong; break;
-    case NpyType::kUint8: type = torch::kByte; break;
+    case NpyType::kFloat32:
+      type = torch::kFloat;
+      break;
+    case NpyType::kFloat64:
+      type = torch::kDouble;
+      break;
+    case NpyType::kInt32:
+      type = torch::kInt;
+      break;
+    case NpyType::kInt64:
+      type = torch::kLong;
+      break;
+    case NpyType::kUint8:
+      type = torch::kByte;
+      break;
   }
   auto tensor = torch::empty(array.shape, type);
   std::memcpy(tensor.data_ptr(), array.bytes.data(), array.bytes.size());

@@ -20,8 +20,8 @@ torch::Tensor to_images(const torch::Tensor& pixels);
 double report_difference(const std::string& name, const torch::Tensor& ours,
                          const torch::Tensor& theirs);
 
-// The order that makes seeds equal: result[..., i] is the position in `ours` of label theirs[..., i].
-// Fails the test when the two sets differ anywhere.
+// The order that makes seeds equal: result[..., i] is the position in `ours` of label theirs[...,
+// i]. Fails the test when the two sets differ anywhere.
 torch::Tensor label_order(const torch::Tensor& ours, const torch::Tensor& theirs);
 
 // Permutes axis 3 of [B, h, w, k, ...] by an order from label_order.

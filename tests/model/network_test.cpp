@@ -1,7 +1,6 @@
 // The network on its own: every switch, every size, repeatability, files.
-#include <gtest/gtest.h>
-
 #include <ATen/Parallel.h>
+#include <gtest/gtest.h>
 
 #include "core/file.h"
 #include "io/safetensors.h"
@@ -116,14 +115,14 @@ TEST(Network, SeedRepeatsInitialisation) {
   EXPECT_EQ(last.abs().max().item<float>(), 0);
 }
 
-// Every switch of the ablations changes the answer, runs on odd sizes, and gives finite disparities.
+// Every switch of the ablations changes the answer, runs on odd sizes, and gives finite
+// disparities.
 TEST(Network, EverySwitchRunsAndMatters) {
   using Change = std::function<void(ModelOptions&)>;
   const std::vector<std::pair<std::string, Change>> changes = {
       {"adaptive bias off", [](auto& o) { o.adaptive_bias = false; }},
       {"position aggregation off", [](auto& o) { o.position_aggregation = false; }},
-      {"both off",
-       [](auto& o) { o.adaptive_bias = o.position_aggregation = false; }},
+      {"both off", [](auto& o) { o.adaptive_bias = o.position_aggregation = false; }},
       {"no self edges", [](auto& o) { o.self_edges = SelfEdges::kNone; }},
       {"shared self edges", [](auto& o) { o.self_edges = SelfEdges::kShared; }},
       {"no refinement", [](auto& o) { o.refinements = 0; }},
@@ -153,7 +152,8 @@ TEST(Network, EverySwitchRunsAndMatters) {
 
 TEST(Network, AnySizeFrom32Up) {
   Network network = by_formula(tiny_options());
-  for (auto [h, w] : std::vector<std::pair<int64_t, int64_t>>{{32, 32}, {33, 47}, {40, 200}, {97, 32}})
+  for (auto [h, w] :
+       std::vector<std::pair<int64_t, int64_t>>{{32, 32}, {33, 47}, {40, 200}, {97, 32}})
     EXPECT_TRUE(torch::isfinite(run(network, h, w)).all().item<bool>()) << h << "x" << w;
 }
 
@@ -246,17 +246,15 @@ TEST(Weights, EveryKeyIsReported) {
 
 TEST(Weights, WrongFilesAreRefused) {
   test::TempFolder folder;
-  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "none.pth"); })
-                .find("none.pth"),
-            std::string::npos);
+  EXPECT_NE(
+      test::error_of(ErrorKind::kModel, [&] { load_model(folder / "none.pth"); }).find("none.pth"),
+      std::string::npos);
   write_file(folder / "text.safetensors", "not a model at all");
   test::error_of(ErrorKind::kModel, [&] { load_model(folder / "text.safetensors"); });
   // A safetensors file of something else.
   std::vector<float> values(4, 1.0f);
-  StoredTensor stored{"weight",
-                      DType::kF32,
-                      {2, 2},
-                      {reinterpret_cast<const std::uint8_t*>(values.data()), 16}};
+  StoredTensor stored{
+      "weight", DType::kF32, {2, 2}, {reinterpret_cast<const std::uint8_t*>(values.data()), 16}};
   write_safetensors(folder / "other.safetensors", std::vector{stored}, {});
   EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "other.safetensors"); })
                 .find("no NMRF network"),
@@ -277,8 +275,52 @@ TEST(Weights, WrongFilesAreRefused) {
   network->named_parameters()["backbone.conv2.bias"].data()[0] = NAN;
   save_model(folder / "nan.safetensors", network);
   EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "nan.safetensors"); })
-                .find("backbone.conv2.bias"),
+                .find("nan.safetensors: tensor 'backbone.conv2.bias'"),
             std::string::npos);
+}
+
+// A small file must not make us build a network of many gigabytes.
+TEST(Weights, ForgedSizesAreRefusedBeforeTheyAreBuilt) {
+  test::TempFolder folder;
+  std::vector<float> values(4096, 1.0f);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+  auto refuse = [&](const std::vector<StoredTensor>& tensors,
+                    const std::map<std::string, std::string>& metadata) {
+    write_safetensors(folder / "forged.safetensors", tensors, metadata);
+    EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { load_model(folder / "forged.safetensors"); })
+                  .find("damaged or forged"),
+              std::string::npos);
+  };
+  StoredTensor any{"any", DType::kF32, {4}, {bytes, 16}};
+  for (const std::string options :
+       {R"({"inference": {"channels": 4096, "layers": 64}})",
+        R"({"refinement": {"channels": 4096}})", R"({"propagation": {"channels": 4096}})",
+        R"({"backbone": {"stage2": 4096}})",
+        R"({"gamma2": {"hidden": 4096, "channels": 4096}, "backbone": {"features": 4096}})",
+        R"({"backbone": {"features": 4096}, "seeds": {"groups": 4096, "radius": 32}})"})
+    refuse({any}, {{"options", options}});
+  // The sizes of a file without options come from its tensors, which may be forged as well.
+  std::vector<StoredTensor> tensors{{"backbone.conv1.weight", DType::kF32, {4}, {bytes, 16}},
+                                    {"inference.norm.weight", DType::kF32, {4096}, {bytes, 16384}}};
+  for (int i = 0; i < 64; ++i)
+    tensors.push_back({fmt::format("inference.layers.{}.x", i), DType::kF32, {1}, {bytes, 4}});
+  refuse(tensors, {});
+}
+
+TEST(Weights, LeastParametersIsALowerBound) {
+  ModelOptions bare = preset_options("paper");
+  bare.adaptive_bias = bare.position_aggregation = false;
+  bare.self_edges = SelfEdges::kNone;
+  bare.refinements = 0;
+  ModelOptions twice = preset_options("paper");
+  twice.refinements = 2;
+  for (const auto& options : {preset_options("paper"), preset_options("fast"), bare, twice}) {
+    double count = 0;
+    for (const auto& item : make_network(options, 0)->named_parameters())
+      count += static_cast<double>(item.value().numel());
+    EXPECT_LE(least_parameters(options), count);
+    EXPECT_GE(least_parameters(options), 0.6 * count);
+  }
 }
 
 }  // namespace

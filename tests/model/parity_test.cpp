@@ -7,6 +7,7 @@
 #include "model/golden.h"
 #include "model/weights.h"
 #include "ops/cost_volume.h"
+#include "ops/dispatch.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -57,6 +58,16 @@ void expect_disparity(const torch::Tensor& ours, const torch::Tensor& theirs) {
   EXPECT_LT(median, 2e-4);
 }
 
+// Winners that differ between two runs of one network. A flip counts as rounding only where the two best
+// scores lie within 1e-5 of each other; one flipped pixel moves the refinement around it by pixels.
+int64_t rounding_flips(const NetworkOutput& a, const NetworkOutput& b) {
+  auto lead = std::get<0>(a.hypotheses.back().score.topk(2, 3));  // [B, h, w, 2, 64]
+  auto margin = unfold_patches(lead.select(3, 0) - lead.select(3, 1), 8);
+  auto flipped = a.winners.index != b.winners.index;
+  EXPECT_EQ((flipped & (margin > 1e-5)).sum().item<int64_t>(), 0) << "flips that are no rounding";
+  return flipped.sum().item<int64_t>();
+}
+
 TEST(Parity, EveryStage) {
   NMRF_NEED_SHARED("golden/96x160");
   Case ours = run("96x160");
@@ -86,7 +97,6 @@ TEST(Parity, EveryStage) {
     ++compared;
   }
   EXPECT_EQ(compared, 50);
-  auto winner = order.gather(3, torch::zeros_like(order));  // only to have the type
   expect_disparity(ours.disparity, load("disp"));
 }
 
@@ -142,11 +152,19 @@ TEST(Parity, FormulaWeights) {
                             fmt::format("{}_{}x{}.npy", name, height, width));
     };
     auto [left, right] = test::formula_pair(height, width);
-    auto out = network->forward(pad_images(left), pad_images(right));
-    auto seeds = out.proposals.seeds.seeds;
-    test::label_order(seeds, stored("seeds").view(seeds.sizes()));
-    auto ours = out.disparity.narrow(1, 0, height).narrow(2, 0, width).squeeze(0);
-    expect_disparity(ours, stored("disp"));
+    NetworkOutput plain;
+    for (bool fast : {false, true}) {
+      ops::FastGuard guard(fast);
+      auto out = network->forward(pad_images(left), pad_images(right));
+      auto seeds = out.proposals.seeds.seeds;
+      test::label_order(seeds, stored("seeds").view(seeds.sizes()));
+      auto ours = out.disparity.narrow(1, 0, height).narrow(2, 0, width).squeeze(0);
+      if (!fast) plain = out;
+      if (int64_t flips = rounding_flips(plain, out); flips == 0)
+        expect_disparity(ours, stored("disp"));
+      else
+        EXPECT_LE(flips, 2) << "near-ties that fell the other way";
+    }
   }
 }
 

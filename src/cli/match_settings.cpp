@@ -1,0 +1,208 @@
+#include "cli/match_settings.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "core/check.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "nmrf/disparity.h"
+
+namespace nmrf::cli {
+namespace fs = std::filesystem;
+
+void MatchSettings::add_to(CLI::App& app) {
+  app.add_option("LEFT", input.left,
+                 "Left image, folder, 'pattern*' or video (with --side-by-side: both views)");
+  app.add_option("RIGHT", input.right, "The same for the right view");
+  app.add_option("--list", input.list, "Text file with a pair a line: left right");
+  app.add_option("--root", input.root, "Folder that paths of the list are relative to");
+  app.add_flag("--side-by-side", input.side_by_side, "LEFT holds both views beside each other");
+
+  constexpr const char* kOutput = "Output";
+  app.add_option("-o,--output", output, "Folder (ends in / or exists), or one file")
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_option("--format", format, "Disparity: pfm, png (16-bit, x256), npy, tiff [pfm]")
+      ->check(CLI::IsMember({"pfm", "png", "npy", "tiff"}))
+      ->group(kOutput);
+  app.add_option("--view", view, "left, right or both")
+      ->check(CLI::IsMember({"left", "right", "both"}))
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_flag("--confidence", confidence, "Also the winner's probability (8-bit PNG and npy)")
+      ->group(kOutput);
+  app.add_flag("--lr-check", lr_check, "Also a mask of occluded pixels; twice the time")
+      ->group(kOutput);
+  app.add_option("--lr-threshold", lr_threshold, "Pixels of disagreement allowed")
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_flag("--no-picture", no_picture, "No colour picture")->group(kOutput);
+  app.add_option("--colormap", colormap, "turbo, inferno, jet or kitti")
+      ->check(CLI::IsMember({"turbo", "inferno", "jet", "kitti"}))
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_option("--range", range,
+                 "Disparities of the colours: LO,HI; or 'first' (from the first pair, kept for "
+                 "all), or 'each'")
+      ->capture_default_str()
+      ->group(kOutput);
+  app.add_flag("--json", json, "One JSON line a pair on stdout")->group(kOutput);
+
+  constexpr const char* kMatching = "Matching";
+  app.add_option("-m,--model", model, "Model file (.safetensors or the authors' .pth)")
+      ->group(kMatching);
+  app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")
+      ->capture_default_str()
+      ->group(kMatching);
+  app.add_option("--max-disp", matcher.max_disp, "Largest disparity, pixels (0: the model's)")
+      ->check(CLI::Range(0, 16384))
+      ->group(kMatching);
+  app.add_option("--scale", match.scale, "Resize the images first; intrinsics are scaled along")
+      ->check(CLI::Range(0.02, 16.0))
+      ->group(kMatching);
+  app.add_flag("--full-size", match.full_size, "With --scale: results at the original size")
+      ->group(kMatching);
+  app.add_flag("--no-checks", no_checks, "Skip the check for swapped or unrectified images")
+      ->group(kMatching);
+
+  constexpr const char* kDepth = "Depth and point cloud";
+  app.add_option("--calib", calibration_file,
+                 "Calibration: Middlebury calib.txt, KITTI, OpenCV yml/xml, K.txt, stereodemo json")
+      ->group(kDepth);
+  app.add_option("--focal", focal, "Instead of --calib: focal length, pixels")->group(kDepth);
+  app.add_option("--baseline", baseline, "and baseline, metres")->group(kDepth);
+  app.add_option("--doffs", doffs, "cx of the right minus cx of the left camera, pixels [0]")
+      ->group(kDepth);
+  app.add_option("--cx", cx, "principal point [image centre]")->group(kDepth);
+  app.add_option("--cy", cy, "principal point [image centre]")->group(kDepth);
+  app.add_option("--depth-format", depth_format, "png (16-bit mm), npy, tiff or pfm (metres)")
+      ->check(CLI::IsMember({"png", "npy", "tiff", "pfm"}))
+      ->capture_default_str()
+      ->group(kDepth);
+  app.add_flag("--no-depth", no_depth, "No depth map")->group(kDepth);
+  app.add_flag("--no-cloud", no_cloud, "No point cloud")->group(kDepth);
+  app.add_option("--z-near", cloud.z_near, "Drop nearer points, metres")->group(kDepth);
+  app.add_option("--z-far", cloud.z_far, "Drop farther points, metres")->group(kDepth);
+  app.add_option("--edge", cloud.edge_threshold,
+                 "Drop points at disparity steps above this many pixels (0: keep)")
+      ->group(kDepth);
+  app.add_option("--stride", cloud.stride, "Every n-th pixel of every n-th row")->group(kDepth);
+  common.add_to(app);
+}
+
+void MatchSettings::validate() const {
+  check(!output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder or a file");
+  check(lr_threshold >= 0 && std::isfinite(lr_threshold), ErrorKind::kUsage,
+        "--lr-threshold {}: expected pixels, 0 or more", lr_threshold);
+  cloud.validate();
+  const bool by_hand = focal || baseline || doffs || cx || cy;
+  check(calibration_file.empty() || !by_hand, ErrorKind::kUsage,
+        "--calib and --focal, --baseline, --doffs, --cx, --cy exclude each other");
+  if (by_hand)
+    check(focal.value_or(0) > 0 && baseline.value_or(0) > 0, ErrorKind::kUsage,
+          "depth needs both --focal (pixels) and --baseline (metres), and both positive");
+}
+
+OutputNames::OutputNames(const MatchSettings& settings, bool many) {
+  const std::string& wish = settings.output;
+  const std::string& format = settings.format;
+  const fs::path path(wish);
+  const std::string extension = path.extension().string();
+  std::error_code ignored;
+  if (wish.back() == '/' || fs::is_directory(path, ignored) || extension.empty()) {
+    folder_ = path;
+    extension_ = "." + (format.empty() ? std::string("pfm") : format);
+  } else {
+    check(is_disparity_extension(extension), ErrorKind::kUsage,
+          "-o {}: no disparity format is called '{}'; expected .pfm, .png, .npy, .tiff, or a "
+          "folder (end it with /)",
+          wish, extension);
+    check(format.empty() || "." + format == extension || (format == "tiff" && extension == ".tif"),
+          ErrorKind::kUsage, "-o {} contradicts --format {}", wish, format);
+    check(!many, ErrorKind::kUsage, "-o {}: several pairs need a folder (end it with /)", wish);
+    single_ = path;
+    single_view_ = settings.view == "right" ? "_right" : "";
+    folder_ = path.parent_path();
+    extension_ = extension;
+  }
+  if (!folder_.empty()) make_folder(folder_);
+  // Before minutes of matching rather than after.
+  const std::string folder = folder_.empty() ? "." : folder_.string();
+  check(::access(folder.c_str(), W_OK | X_OK) == 0, ErrorKind::kFailure,
+        "{}: you may not write into this folder", folder);
+}
+
+fs::path OutputNames::disparity(const std::string& stem, const std::string& view) const {
+  if (single_ && view == single_view_) return *single_;
+  return companion(stem, view + (single_ ? "" : "_disparity") + extension_);
+}
+
+fs::path OutputNames::companion(const std::string& stem, const std::string& suffix) const {
+  return folder_ / ((single_ ? single_->stem().string() : stem) + suffix);
+}
+
+RangeChooser::RangeChooser(const std::string& wish) : each_(wish == "each") {
+  if (wish == "each" || wish == "first") return;
+  ColorRange given;
+  char rest = 0;
+  check(std::sscanf(wish.c_str(), "%f,%f%c", &given.lo, &given.hi, &rest) == 2 &&
+            std::isfinite(given.lo) && std::isfinite(given.hi) && given.hi > given.lo,
+        ErrorKind::kUsage, "--range {}: expected LO,HI such as 0,96, or first, or each", wish);
+  range_ = given;
+}
+
+ColorRange RangeChooser::of(const cv::Mat& disparity) {
+  if (each_) return robust_range(disparity);
+  if (!range_) range_ = robust_range(disparity);
+  return *range_;
+}
+
+Geometry::Geometry(const MatchSettings& settings)
+    : cx_(settings.cx), cy_(settings.cy), by_hand_(settings.focal.has_value()) {
+  if (by_hand_) {
+    Calibration c;
+    c.fx = c.fy = *settings.focal;
+    c.baseline = *settings.baseline;
+    c.doffs = settings.doffs.value_or(0);
+    c.cx = cx_.value_or(0);  // the image's centre, once its size is known
+    c.cy = cy_.value_or(0);
+    c.source = "the command line";
+    c.validate();
+    given_ = c;
+  } else if (!settings.calibration_file.empty()) {
+    given_ = read_calibration(settings.calibration_file);
+  }
+}
+
+Calibration Geometry::of(cv::Size original, cv::Size matched) {
+  Calibration c = given_.value();
+  if (by_hand_) {
+    c.cx = cx_.value_or((original.width - 1) / 2.0);
+    c.cy = cy_.value_or((original.height - 1) / 2.0);
+  } else if (c.width > 0 && c.height > 0 && cv::Size(c.width, c.height) != original) {
+    const double sx = static_cast<double>(original.width) / c.width;
+    const double sy = static_cast<double>(original.height) / c.height;
+    // A resized image keeps its shape up to rounding. Anything else was cropped, and nobody can
+    // tell from the sizes where.
+    check(std::abs(c.height * sx - original.height) <= std::max(1.0, 0.01 * original.height),
+          ErrorKind::kInput,
+          "{}: holds for {}x{} images, but these are {}x{}, of another shape. Cropping moves the "
+          "principal point: give the calibration of the cropped images.",
+          c.source, c.width, c.height, original.width, original.height);
+    if (!warned_)
+      log_warning("{}: holds for {}x{} images, these are {}x{}; it is scaled to fit", c.source,
+                  c.width, c.height, original.width, original.height);
+    warned_ = true;
+    c = c.scaled(sx, sy);
+  }
+  c = c.scaled(static_cast<double>(matched.width) / original.width,
+               static_cast<double>(matched.height) / original.height);
+  c.validate();
+  return c;
+}
+
+}  // namespace nmrf::cli

@@ -1,0 +1,89 @@
+// What `nmrf match` is asked to do: its options, where results go, and the geometry in use.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <opencv2/core.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "data/pair_source.h"
+#include "nmrf/calibration.h"
+#include "nmrf/matcher.h"
+#include "viz/colormap.h"
+#include "viz/point_cloud.h"
+
+namespace nmrf::cli {
+
+struct MatchSettings {
+  PairInput input;
+  std::string output = "nmrf-out/";
+  std::string format, depth_format = "png";
+  std::string model;
+  MatcherOptions matcher;
+  MatchOptions match;
+  std::string view = "left";
+  bool lr_check = false;
+  double lr_threshold = 1;
+  bool confidence = false, no_picture = false, no_depth = false, no_cloud = false;
+  bool no_checks = false, json = false;
+  std::string colormap = "turbo", range = "first";
+  std::string calibration_file;
+  std::optional<double> focal, baseline, doffs, cx, cy;
+  PointCloudOptions cloud;
+  CommonOptions common;
+
+  void add_to(CLI::App& app);
+  // Throws Error(kUsage) for values that make no sense, alone or together.
+  void validate() const;
+};
+
+// Where the results of a pair go.
+class OutputNames {
+ public:
+  // Makes the folder; throws Error(kUsage) for a name that fits no format, Error(kFailure) when the
+  // folder cannot be made or written to. `many`: more than one pair will come.
+  OutputNames(const MatchSettings& settings, bool many);
+
+  // `view` is "" for the left view, "_right" for the right one.
+  std::filesystem::path disparity(const std::string& stem, const std::string& view) const;
+  std::filesystem::path companion(const std::string& stem, const std::string& suffix) const;
+
+ private:
+  std::optional<std::filesystem::path> single_;
+  std::string single_view_;  // the view that takes the name `single_`
+  std::filesystem::path folder_;
+  std::string extension_;
+};
+
+// The colour range over the run: given, from the first pair, or each pair's own.
+class RangeChooser {
+ public:
+  // Throws Error(kUsage) unless `wish` is "LO,HI", "first" or "each".
+  explicit RangeChooser(const std::string& wish);
+  ColorRange of(const cv::Mat& disparity);
+
+ private:
+  bool each_;
+  std::optional<ColorRange> range_;
+};
+
+// The calibration of the run, fitted to the images as they come.
+class Geometry {
+ public:
+  explicit Geometry(const MatchSettings& settings);
+  bool known() const { return given_.has_value(); }
+  // The calibration that holds for maps of size `matched`, made from images of size `original`. A
+  // calibration of images of another size but the same shape is scaled, with a warning; of another
+  // shape it is an Error(kInput).
+  Calibration of(cv::Size original, cv::Size matched);
+
+ private:
+  std::optional<Calibration> given_;
+  std::optional<double> cx_, cy_;
+  bool by_hand_ = false;
+  bool warned_ = false;
+};
+
+}  // namespace nmrf::cli

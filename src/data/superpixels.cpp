@@ -1,0 +1,161 @@
+#include "data/superpixels.h"
+
+#include <algorithm>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/ximgproc/lsc.hpp>
+#include <vector>
+
+#include "core/check.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "core/sha256.h"
+
+namespace nmrf {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kRegion = 10;
+constexpr float kRatio = 0.075f;
+constexpr int kIterations = 20;
+// Below this side OpenCV's LSC may find no place for a seed, and divides by zero.
+constexpr int kLeastSide = 2 * kRegion;
+
+// Part of the key: change it whenever the same image would get other labels.
+constexpr std::string_view kMethod = "LSC 1 region 10 ratio 0.075 iterations 20 BGR\n";
+
+constexpr std::string_view kMark = "nmrf superpixels 1\n";
+constexpr std::size_t kDigest = 64;     // hexadecimal digits of a SHA-256
+constexpr std::size_t kPngHeader = 33;  // signature and the whole IHDR chunk
+constexpr std::uint64_t kFileLimit = std::uint64_t{1} << 30;
+
+void check_image(const cv::Mat& image) {
+  check(image.type() == CV_8UC3 && !image.empty(), ErrorKind::kUsage,
+        "superpixels: the image is {} x {} of OpenCV type {}; expected 8-bit BGR (type {})",
+        image.cols, image.rows, image.type(), CV_8UC3);
+}
+
+std::string digest_of(std::string_view bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.hex();
+}
+
+std::uint32_t big_endian(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(bytes[at + i]);
+  return value;
+}
+
+}  // namespace
+
+cv::Mat superpixels(const cv::Mat& image) {
+  check_image(image);
+  cv::Mat large = image, labels;
+  const int bottom = std::max(0, kLeastSide - image.rows);
+  const int right = std::max(0, kLeastSide - image.cols);
+  if (bottom + right > 0)
+    cv::copyMakeBorder(image, large, 0, bottom, 0, right,
+                       cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);
+  auto method = cv::ximgproc::createSuperpixelLSC(large, kRegion, kRatio);
+  method->iterate(kIterations);
+  method->getLabels(labels);
+  check(labels.type() == CV_32SC1 && labels.size() == large.size(), ErrorKind::kFailure,
+        "superpixels: OpenCV gave a label map of {} x {}, type {}", labels.cols, labels.rows,
+        labels.type());
+  return labels(cv::Rect({0, 0}, image.size())).clone();  // getLabels may share its memory
+}
+
+std::string encode_labels(const cv::Mat& labels) {
+  double least = 0, most = 0;
+  cv::minMaxLoc(labels, &least, &most);
+  cv::Mat narrow;
+  if (least >= 0 && most <= 0xffff)
+    labels.convertTo(narrow, CV_16U);
+  else
+    narrow = cv::Mat(labels.size(), CV_8UC4, labels.data, labels.step);
+  std::vector<std::uint8_t> png;
+  check(cv::imencode(".png", narrow, png, {cv::IMWRITE_PNG_COMPRESSION, 9}), ErrorKind::kFailure,
+        "superpixels: OpenCV could not encode a label map as PNG");
+  std::string_view payload(reinterpret_cast<const char*>(png.data()), png.size());
+  std::string content(kMark);
+  content += digest_of(payload);
+  content += payload;
+  return content;
+}
+
+std::optional<cv::Mat> decode_labels(std::string_view content, cv::Size size) {
+  if (content.size() < kMark.size() + kDigest + kPngHeader) return std::nullopt;
+  if (content.substr(0, kMark.size()) != kMark) return std::nullopt;
+  const std::string_view digest = content.substr(kMark.size(), kDigest);
+  const std::string_view png = content.substr(kMark.size() + kDigest);
+  if (digest_of(png) != digest) return std::nullopt;
+  // Width and height of the header, before the decoder allocates them.
+  if (big_endian(png, 16) != static_cast<std::uint32_t>(size.width) ||
+      big_endian(png, 20) != static_cast<std::uint32_t>(size.height))
+    return std::nullopt;
+  cv::Mat bytes(1, static_cast<int>(png.size()), CV_8UC1, const_cast<char*>(png.data()));
+  cv::Mat narrow = cv::imdecode(bytes, cv::IMREAD_UNCHANGED), labels;
+  if (narrow.size() != size) return std::nullopt;
+  if (narrow.type() == CV_16UC1)
+    narrow.convertTo(labels, CV_32S);
+  else if (narrow.type() == CV_8UC4)
+    labels = cv::Mat(size, CV_32SC1, narrow.data, narrow.step).clone();
+  else
+    return std::nullopt;
+  return labels;
+}
+
+SuperpixelCache::SuperpixelCache(fs::path folder) : folder_(std::move(folder)) {
+  if (!folder_.empty()) make_folder(folder_);
+}
+
+fs::path SuperpixelCache::path_of(const cv::Mat& image) const {
+  check_image(image);
+  if (folder_.empty()) return {};
+  Sha256 hash;
+  hash.update(kMethod);
+  hash.update(fmt::format("{} {}\n", image.cols, image.rows));
+  for (int row = 0; row < image.rows; ++row)
+    hash.update(image.ptr(row), static_cast<std::size_t>(image.cols) * image.elemSize());
+  const std::string name = hash.hex();
+  return folder_ / name.substr(0, 2) / (name.substr(2) + ".lsc");  // 256 folders of moderate size
+}
+
+cv::Mat SuperpixelCache::get(const cv::Mat& image) const {
+  const fs::path path = path_of(image);
+  std::error_code code;
+  if (!path.empty() && fs::exists(path, code)) {
+    std::optional<cv::Mat> found;
+    try {
+      found = decode_labels(read_file(path, ErrorKind::kInput, kFileLimit), image.size());
+    } catch (const Error&) {  // unreadable, or just being replaced
+    } catch (const cv::Exception&) {
+    }
+    if (found) {
+      ++hits_;
+      return *found;
+    }
+    ++damaged_;
+    log_warning("{}: this file of superpixels is damaged; it is computed again", path.string());
+  }
+  ++computed_;
+  cv::Mat labels = superpixels(image);
+  if (!path.empty()) keep(path, labels);
+  return labels;
+}
+
+void SuperpixelCache::keep(const fs::path& path, const cv::Mat& labels) const {
+  try {
+    make_folder(path.parent_path());
+    write_file(path, encode_labels(labels));
+  } catch (const Error& error) {
+    // Another machine may have had the same idea and the same temporary name; then all is well.
+    std::error_code code;
+    if (fs::is_regular_file(path, code)) return;
+    if (!warned_.exchange(true))
+      log_warning("{} Superpixels are computed again every time they are needed.", error.what());
+  }
+}
+
+}  // namespace nmrf

@@ -1,0 +1,124 @@
+// Everything a training run is told, as it stands in a TOML file.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/fields.h"
+#include "data/augment.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "data/synth/options.h"
+#include "model/nmrf.h"
+#include "train/losses.h"
+
+namespace nmrf {
+
+// One part of a run with settings of its own. A stage of 0 steps does not exist.
+struct StageOptions {
+  std::int64_t steps = 0;
+  Scope scope = Scope::kAll;
+  double lr = 5e-4;     // maximum of the one-cycle schedule
+  int batch = 8;        // samples an update, over all processes
+  int accumulate = 1;   // the batch is worked off in this many parts
+  int crop_height = 384;
+  int crop_width = 768;
+  std::vector<std::string> freeze;  // parameter name prefixes, e.g. "backbone"
+
+  template <class Self, class Visitor>
+  static void fields(Self& self, Visitor&& visit) {
+    visit("steps", self.steps, "updates; 0 = no such stage");
+    visit("scope", self.scope, "what is trained: seeds, proposals or all");
+    visit("lr", self.lr, "maximum learning rate");
+    visit("batch", self.batch, "samples an update, over all processes");
+    visit("accumulate", self.accumulate, "parts the batch is worked off in");
+    visit("crop_height", self.crop_height, "pixels, a multiple of 8");
+    visit("crop_width", self.crop_width, "pixels, a multiple of 8");
+    visit("freeze", self.freeze, "prefixes of parameters that stay as they are");
+  }
+};
+
+struct TrainConfig {
+  static constexpr int kStages = 4, kSources = 4;
+
+  std::string preset = "paper";
+  ModelOptions model;
+  std::string init;  // weights to start from
+  std::array<DatasetOptions, kSources> sources;  // an empty name: none
+  std::array<int, kSources> repeat{1, 1, 1, 1};
+  SynthOptions synth;  // of a source called "synth"
+  std::string cache;  // folder of superpixels; empty = beside the run
+  AugmentOptions augment;
+  int workers = 2;
+  BrokenPolicy broken = BrokenPolicy::kSkip;
+  LossOptions loss;
+  std::int64_t seed = 1;
+  double weight_decay = 1e-5;
+  double clip = 1;
+  double ema = 0;
+  std::array<StageOptions, kStages> stages;
+  int log_every = 20;
+  int checkpoint_every = 1000;
+  int keep = 3;
+  int validate_every = 5000;
+  int picture_every = 1000;
+  int bad_steps = 20;        // consecutive skipped updates that end a run
+  double explode = 100;      // a loss this many times the recent ones is skipped
+  DatasetOptions validation;
+  int validation_pairs = 0;  // 0 = all
+  double timeout = 60;       // seconds without a sign of a peer process
+
+  template <class Self, class Visitor>
+  static void fields(Self& self, Visitor&& visit) {
+    visit("model.preset", self.preset, "sizes to start from: paper or fast");
+    visit("model.init", self.init, "weights to start from (.safetensors or .pth)");
+    below("model.", self.model, visit);
+    for (int i = 0; i < kSources; ++i) {
+      const std::string prefix = "data" + std::to_string(i + 1) + ".";
+      below(prefix, self.sources[i], visit);
+      visit((prefix + "repeat").c_str(), self.repeat[i], "how often an epoch goes through it");
+    }
+    visit("data.workers", self.workers, "threads that load ahead");
+    visit("data.broken", self.broken, "a sample that cannot be read: skip or fatal");
+    visit("data.cache", self.cache, "folder of computed superpixels; empty = in the run's folder");
+    below("synth.", self.synth, visit);
+    below("augment.", self.augment, visit);
+    below("loss.", self.loss, visit);
+    visit("train.seed", self.seed, "of weights, order and augmentation");
+    visit("train.weight_decay", self.weight_decay, "AdamW; never on position tables");
+    visit("train.clip", self.clip, "largest gradient norm; 0 = off");
+    visit("train.ema", self.ema, "decay of the weight average, e.g. 0.999; 0 = off");
+    visit("train.log_every", self.log_every, "updates a log line");
+    visit("train.checkpoint_every", self.checkpoint_every, "updates a checkpoint");
+    visit("train.keep", self.keep, "checkpoints kept, besides the best");
+    visit("train.validate_every", self.validate_every, "updates a validation");
+    visit("train.picture_every", self.picture_every, "updates a picture in the event file");
+    visit("train.bad_steps", self.bad_steps, "skipped updates in a row that end the run");
+    visit("train.explode", self.explode, "a loss this many times the recent ones is skipped");
+    visit("train.timeout", self.timeout, "seconds to wait for a lost peer process");
+    for (int i = 0; i < kStages; ++i)
+      below("stage" + std::to_string(i + 1) + ".", self.stages[i], visit);
+    below("validation.", self.validation, visit);
+    visit("validation.pairs", self.validation_pairs, "at most so many pairs; 0 = all");
+  }
+
+  // Throws Error(kUsage) naming the setting.
+  void validate() const;
+  std::int64_t total_steps() const;
+
+ private:
+  // The fields of a part under a prefix.
+  template <class Part, class Visitor>
+  static void below(const std::string& prefix, Part& part, Visitor&& visit) {
+    std::remove_const_t<Part>::fields(part, [&](const char* key, auto& value, const char* doc) {
+      visit((prefix + key).c_str(), value, doc);
+    });
+  }
+};
+
+// Reads a TOML file (empty: the defaults), then applies `assignments` ("stage1.lr=1e-4"). The preset is
+// applied before the model's own settings, wherever it stands.
+TrainConfig read_config(const std::string& path, const std::vector<std::string>& assignments);
+
+}  // namespace nmrf

@@ -1,0 +1,165 @@
+#include "train/events.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <opencv2/imgcodecs.hpp>
+
+#include "core/check.h"
+#include "core/file.h"
+
+namespace nmrf {
+namespace fs = std::filesystem;
+
+namespace {
+
+std::uint32_t masked(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
+
+// The few shapes of protocol buffer fields that events need.
+class Message {
+ public:
+  Message& varint(int field, std::uint64_t value) {
+    key(field, 0);
+    number(value);
+    return *this;
+  }
+  Message& fixed64(int field, double value) {
+    key(field, 1);
+    raw(&value, 8);
+    return *this;
+  }
+  Message& fixed32(int field, float value) {
+    key(field, 5);
+    raw(&value, 4);
+    return *this;
+  }
+  Message& bytes(int field, const std::string& value) {
+    key(field, 2);
+    number(value.size());
+    text_ += value;
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void key(int field, int type) { number(static_cast<std::uint64_t>(field) << 3 | type); }
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
+    text_ += static_cast<char>(value);
+  }
+  void raw(const void* data, std::size_t size) { text_.append(static_cast<const char*>(data), size); }
+  std::string text_;
+};
+
+double now() {
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// Event{wall_time = 1, step = 2, summary = 5{value = 1{...}}}
+std::string event_of(std::int64_t step, const Message& value) {
+  Message summary, event;
+  summary.bytes(1, value.text());
+  event.fixed64(1, now()).varint(2, static_cast<std::uint64_t>(step)).bytes(5, summary.text());
+  return event.text();
+}
+
+}  // namespace
+
+std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t start) {
+  static const std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> t{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) ? 0x82f63b78u : 0);
+      t[i] = value;
+    }
+    return t;
+  }();
+  std::uint32_t crc = ~start;
+  const auto* cursor = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < bytes; ++i) crc = table[(crc ^ cursor[i]) & 0xff] ^ (crc >> 8);
+  return ~crc;
+}
+
+EventFile::EventFile(const fs::path& folder) {
+  make_folder(folder);
+  char host[256] = "host";
+  gethostname(host, sizeof host - 1);
+  const auto seconds = static_cast<long long>(now());
+  for (int i = 0;; ++i) {
+    path_ = folder / ("events.out.tfevents." + std::to_string(seconds) + "." + host +
+                      (i ? "." + std::to_string(i) : ""));
+    if (!fs::exists(path_)) break;
+  }
+  file_ = std::fopen(path_.c_str(), "wb");
+  check(file_ != nullptr, ErrorKind::kFailure, "{}: cannot be written: {}", path_.string(),
+        std::strerror(errno));
+  Message head;
+  head.fixed64(1, now()).bytes(3, "brain.Event:2");
+  record(head.text());
+}
+
+EventFile::~EventFile() { std::fclose(file_); }
+
+void EventFile::record(const std::string& payload) {
+  const std::uint64_t length = payload.size();
+  const std::uint32_t length_crc = masked(crc32c(&length, 8));
+  const std::uint32_t data_crc = masked(crc32c(payload.data(), payload.size()));
+  std::fwrite(&length, 8, 1, file_);
+  std::fwrite(&length_crc, 4, 1, file_);
+  std::fwrite(payload.data(), 1, payload.size(), file_);
+  std::fwrite(&data_crc, 4, 1, file_);
+}
+
+void EventFile::scalar(std::int64_t step, const std::string& tag, double value) {
+  Message entry;
+  entry.bytes(1, tag).fixed32(2, static_cast<float>(value));
+  record(event_of(step, entry));
+}
+
+void EventFile::picture(std::int64_t step, const std::string& tag, const cv::Mat& bgr) {
+  std::vector<std::uint8_t> png;
+  cv::imencode(".png", bgr, png);
+  Message image, entry;
+  image.varint(1, static_cast<std::uint64_t>(bgr.rows))
+      .varint(2, static_cast<std::uint64_t>(bgr.cols))
+      .varint(3, static_cast<std::uint64_t>(bgr.channels()))
+      .bytes(4, std::string(png.begin(), png.end()));
+  entry.bytes(1, tag).bytes(4, image.text());
+  record(event_of(step, entry));
+}
+
+void EventFile::flush() { std::fflush(file_); }
+
+JsonLog::JsonLog(const fs::path& folder, std::int64_t keep_until) {
+  make_folder(folder);
+  const fs::path path = folder / "log.jsonl";
+  if (fs::exists(path)) {
+    std::ifstream old(path);
+    std::string line, kept;
+    while (std::getline(old, line)) {
+      auto object = nlohmann::json::parse(line, nullptr, false);
+      if (object.is_object() && object.value("step", std::int64_t{0}) <= keep_until)
+        kept += line + "\n";
+    }
+    write_file(path, kept);
+  }
+  file_ = std::fopen(path.c_str(), "ab");
+  check(file_ != nullptr, ErrorKind::kFailure, "{}: cannot be written: {}", path.string(),
+        std::strerror(errno));
+}
+
+JsonLog::~JsonLog() { std::fclose(file_); }
+
+void JsonLog::write(const nlohmann::json& object) {
+  const std::string line = object.dump() + "\n";
+  std::fwrite(line.data(), 1, line.size(), file_);
+  std::fflush(file_);
+}
+
+}  // namespace nmrf

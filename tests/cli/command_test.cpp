@@ -1,0 +1,220 @@
+// The manners of the command: help, usage errors, exit codes, untouched files.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+#include "core/file.h"
+#include "nmrf/disparity.h"
+#include "nmrf/version.h"
+
+namespace nmrf::test {
+namespace {
+
+TEST(Command, HelpAndVersion) {
+  Outcome run = nmrf({"--help"});
+  EXPECT_EQ(run.code, 0);
+  for (const std::string word : {"match", "convert", "info", "Exit codes", "130"})
+    EXPECT_TRUE(contains(run.out, word)) << word;
+  EXPECT_EQ(run.err, "");
+  run = nmrf({"--version"});
+  EXPECT_EQ(run.code, 0);
+  for (const std::string word : {"nmrf " NMRF_VERSION, "libtorch", "OpenCV"})
+    EXPECT_TRUE(contains(run.out, word)) << run.out;
+  for (const std::string command : {"match", "convert", "info"}) {
+    run = nmrf({command, "--help"});
+    EXPECT_EQ(run.code, 0);
+    // An example comes before the options.
+    EXPECT_LT(run.out.find("  nmrf " + command), run.out.find("Options:")) << run.out;
+  }
+}
+
+TEST(Command, UsageErrors) {
+  TempFolder folder;
+  put_pair(folder / "l.png", folder / "r.png");
+  put_pair(folder / "many/l.png", folder / "many/r.png");
+  const std::string l = folder / "l.png", r = folder / "r.png", o = folder / "out/";
+  struct Mistake {
+    std::vector<std::string> arguments;
+    std::string part;
+  };
+  const std::vector<Mistake> mistakes{
+      {{}, "Commands"},
+      {{"mach"}, "no command 'mach'"},
+      {{"match"}, "no input"},
+      {{"match", l}, "needs a right image"},
+      {{"match", l, r, r}, ""},
+      {{"match", l, r, "--colour"}, "--colour"},
+      {{"match", l, r, "--view", "up"}, "--view"},
+      {{"match", l, r, "--format", "jpg"}, "--format"},
+      {{"match", l, r, "-o", folder / "d.jpg"}, "'.jpg'"},
+      {{"match", l, r, "-o", folder / "d.pfm", "--format", "png"}, "contradicts"},
+      {{"match", l, r, "-o", ""}, "-o names nothing"},
+      {{"match", l, r, "--range", "9,3"}, "--range 9,3"},
+      {{"match", l, r, "--range", "0,inf"}, "--range 0,inf"},
+      {{"match", l, r, "--range", "some"}, "--range some"},
+      {{"match", l, r, "--lr-threshold", "-1"}, "--lr-threshold"},
+      {{"match", l, r, "--lr-threshold", "nan"}, "--lr-threshold"},
+      {{"match", l, r, "--scale", "0"}, "--scale"},
+      {{"match", l, r, "--scale", "nan"}, "--scale"},
+      {{"match", l, r, "--max-disp", "-8"}, "--max-disp"},
+      {{"match", l, r, "--max-disp", "100000"}, "--max-disp"},
+      {{"match", l, r, "-o", o, "--max-disp", "8", "--model", "formula:fast"}, "at least 32"},
+      {{"match", l, r, "-o", o, "--device", "tpu", "--model", "formula:fast"}, "device 'tpu'"},
+      {{"match", l, r, "-o", o, "--model", "formula:huge"}, "paper and fast"},
+      {{"match", l, r, "--side-by-side"}, "one too many"},
+      {{"match", l, r, "--list", "x.txt"}, "not both"},
+      {{"match", l, folder / "many"}, "the other side are many"},
+      {{"match", folder / "many/l*", folder / "many/r*", "--list", "x"}, "not both"},
+      {{"info"}, "needs a model file"},
+      {{"info", "--preset", "huge"}, "paper and fast"},
+      {{"info", "--preset", "fast", "--size", "10x10"}, "--size 10x10"},
+      {{"info", "--preset", "fast", "--set", "seeds.label=2"}, "Did you mean 'seeds.labels'"},
+      {{"convert", l}, "OUT"},
+      {{"convert", l, folder / "model.pth"}, ".safetensors"},
+  };
+  for (const auto& mistake : mistakes) {
+    std::string line;
+    for (const auto& word : mistake.arguments) line += " " + word;
+    SCOPED_TRACE(line);
+    const Outcome run = nmrf(mistake.arguments);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_TRUE(contains(run.out + run.err, mistake.part)) << run.out << run.err;
+    if (!mistake.arguments.empty()) {
+      EXPECT_EQ(run.out, "") << "mistakes are told on stderr";
+    }
+  }
+}
+
+TEST(Command, SeveralPairsNeedAFolder) {
+  TempFolder folder;
+  put_pair(folder / "l/1.png", folder / "r/1.png", 1);
+  put_pair(folder / "l/2.png", folder / "r/2.png", 2);
+  const Outcome run = match({folder / "l", folder / "r", "-o", folder / "d.pfm"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_TRUE(contains(run.err, "several pairs need a folder")) << run.err;
+}
+
+TEST(Command, BadPictures) {
+  TempFolder folder;
+  put_pair(folder / "l.png", folder / "r.png");
+  put_pair(folder / "wide_l.png", folder / "wide_r.png", 2, 128, 64);
+  put_pair(folder / "small_l.png", folder / "small_r.png", 2, 96, 31);
+  write_file(folder / "empty.png", "");
+  write_file(folder / "text.png", "P6 is not for you");
+  const std::string whole = read_file(folder / "l.png");
+  write_file(folder / "cut.png", whole.substr(0, whole.size() / 2));
+  write_file(folder / "video.avi", "RIFF nothing");
+  struct Case {
+    std::string left, right, part;
+  };
+  const std::vector<Case> cases{
+      {"missing.png", "r.png", "missing.png"},
+      {"l.png", "missing.png", "missing.png"},
+      {"empty.png", "r.png", "empty.png"},
+      {"text.png", "r.png", "text.png"},
+      {"l.png", "cut.png", "cut.png"},
+      {"l.png", "wide_r.png", "wide_r.png is 128 x 64"},
+      {"small_l.png", "small_r.png", "small_l.png: the images to match are 96x31"},
+      {"video.avi", "video.avi", "video.avi"},
+      {"no*.png", "r*.png", "no file fits the pattern"},
+  };
+  for (const auto& item : cases) {
+    SCOPED_TRACE(item.left + " " + item.right);
+    const Outcome run = match({folder / item.left, folder / item.right, "-o", folder / "d.pfm"});
+    EXPECT_EQ(run.code, 3);
+    EXPECT_TRUE(contains(run.err, item.part)) << run.err;
+    EXPECT_EQ(run.out, "");
+    EXPECT_FALSE(fs::exists(folder / "d.pfm"));
+  }
+  const Outcome scaled =
+      match({folder / "l.png", folder / "r.png", "--scale", "0.3", "-o", folder / "d.pfm"});
+  EXPECT_EQ(scaled.code, 3);
+  EXPECT_TRUE(contains(scaled.err, "29x19")) << scaled.err;
+  EXPECT_EQ(match({"--list", folder / "none.txt"}).code, 3);
+}
+
+TEST(Command, BadModels) {
+  TempFolder folder;
+  put_pair(folder / "l.png", folder / "r.png");
+  write_file(folder / "text.safetensors", "not a model at all");
+  auto with = [&](const std::string& model) {
+    return match({folder / "l.png", folder / "r.png", "-o", folder / "d.pfm", "--model", model});
+  };
+  for (const std::string model : {"none.safetensors", "none.pth", "text.safetensors", "l.png"}) {
+    const Outcome run = with(folder / model);
+    EXPECT_EQ(run.code, 4) << model;
+    EXPECT_TRUE(contains(run.err, model)) << run.err;
+    EXPECT_FALSE(fs::exists(folder / "d.pfm"));
+  }
+  // By the environment, when none is named.
+  const Outcome run = nmrf({"match", folder / "l.png", folder / "r.png", "-o", folder / "d.pfm"},
+                           {.environment = {"NMRF_MODEL=" + (folder / "gone.pth").string()}});
+  EXPECT_EQ(run.code, 4);
+  EXPECT_TRUE(contains(run.err, "gone.pth")) << run.err;
+}
+
+TEST(Command, NoSuchDevice) {
+  TempFolder folder;
+  put_pair(folder / "l.png", folder / "r.png");
+  const Outcome run =
+      match({folder / "l.png", folder / "r.png", "-o", folder / "d.pfm", "--device", "cuda:99"});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_TRUE(contains(run.err, "cuda:99")) << run.err;
+}
+
+TEST(Command, OutputsThatCannotBe) {
+  TempFolder folder;
+  put_pair(folder / "l.png", folder / "r.png");
+  write_file(folder / "file", "kept");
+  auto to = [&](const std::string& output) {
+    return match({folder / "l.png", folder / "r.png", "-o", output});
+  };
+  Outcome run = to(folder / "file/");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_TRUE(contains(run.err, "file")) << run.err;
+  EXPECT_EQ(to(folder / "file/below/d.pfm").code, 1);
+  EXPECT_EQ(read_file(folder / "file"), "kept");
+  if (::geteuid() != 0) {  // root may write anywhere
+    fs::create_directory(folder / "locked");
+    ::chmod((folder / "locked").c_str(), 0555);
+    run = to(folder / "locked/d.pfm");
+    EXPECT_EQ(run.code, 1);
+    EXPECT_TRUE(contains(run.err, "may not write")) << run.err;
+  }
+  run = to("/proc/nmrf/d.pfm");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_TRUE(contains(run.err, "/proc/nmrf")) << run.err;
+}
+
+TEST(Command, FailureKeepsWhatWasThere) {
+  TempFolder folder;
+  put_pair(folder / "l.png", folder / "r.png");
+  write_file(folder / "bad.png", "no picture");
+  write_file(folder / "d.pfm", "an older result");
+  EXPECT_EQ(match({folder / "l.png", folder / "bad.png", "-o", folder / "d.pfm"}).code, 3);
+  EXPECT_EQ(match({folder / "l.png", folder / "r.png", "-o", folder / "d.pfm", "--model",
+                   folder / "bad.png"})
+                .code,
+            4);
+  EXPECT_EQ(read_file(folder / "d.pfm"), "an older result");
+  // Inputs are never written over.
+  const std::string before = read_file(folder / "l.png");
+  const Outcome run = match({folder / "l.png", folder / "r.png", "-o", folder / "l.png"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_TRUE(contains(run.err, "is an input")) << run.err;
+  EXPECT_EQ(read_file(folder / "l.png"), before);
+  EXPECT_EQ(names_in(folder.path()),
+            (std::vector<std::string>{"bad.png", "d.pfm", "l.png", "r.png"}));
+}
+
+TEST(Command, AFullStdoutIsAFailure) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "skipped: no /dev/full";
+  TempFolder folder;
+  write_file(folder / "go.sh", "exec '" NMRF_COMMAND "' info --preset fast > /dev/full\n");
+  const int status = std::system(("sh " + (folder / "go.sh").string() + " 2>/dev/null").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+}  // namespace
+}  // namespace nmrf::test

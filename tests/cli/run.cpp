@@ -1,0 +1,153 @@
+#include "cli/run.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <sstream>
+
+#include "core/file.h"
+#include "core/rng.h"
+#include "nmrf/image.h"
+
+namespace nmrf::test {
+
+Process::Process(const std::vector<std::string>& arguments, const RunOptions& options) {
+  std::vector<std::string> words{NMRF_COMMAND};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const std::string out = folder_ / "stdout", err = folder_ / "stderr";
+  std::string terminal_name;
+  if (options.terminal) {
+    terminal_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal_ < 0 || ::grantpt(terminal_) != 0 || ::unlockpt(terminal_) != 0)
+      throw std::runtime_error("no pseudo terminal");
+    terminal_name = ::ptsname(terminal_);
+  }
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    const int out_fd = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int err_fd = options.terminal ? ::open(terminal_name.c_str(), O_RDWR | O_NOCTTY)
+                                        : ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(out_fd, STDOUT_FILENO);
+    ::dup2(err_fd, STDERR_FILENO);
+    ::unsetenv("NMRF_MODEL");
+    ::unsetenv("NO_COLOR");
+    ::setenv("OMP_NUM_THREADS", "2", 1);
+    for (const auto& setting : options.environment) ::putenv(::strdup(setting.c_str()));
+    if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+}
+
+Process::~Process() {
+  if (!ended_ && pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, &status_, 0);
+  }
+  if (terminal_ >= 0) ::close(terminal_);
+}
+
+void Process::signal(int number) const { ::kill(pid_, number); }
+
+bool Process::running() {
+  if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+  return !ended_;
+}
+
+Outcome Process::wait() {
+  Outcome outcome;
+  if (terminal_ >= 0) {  // read until the other end is closed
+    char buffer[4096];
+    ssize_t got = 0;
+    // The child may not have opened its end yet: EIO before that means nothing.
+    while ((got = ::read(terminal_, buffer, sizeof buffer)) > 0 || (got < 0 && running()))
+      if (got > 0) outcome.err.append(buffer, static_cast<std::size_t>(got));
+  }
+  if (!ended_) {
+    while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+    }
+    ended_ = true;
+  }
+  outcome.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  outcome.out = read_file(folder_ / "stdout");
+  if (terminal_ < 0) outcome.err = read_file(folder_ / "stderr");
+  return outcome;
+}
+
+Outcome nmrf(const std::vector<std::string>& arguments, const RunOptions& options) {
+  return Process(arguments, options).wait();
+}
+
+Outcome match(std::vector<std::string> arguments, const RunOptions& options) {
+  arguments.insert(arguments.begin(), "match");
+  auto given = [&](const char* option) {
+    return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+  };
+  if (!given("--model")) arguments.insert(arguments.end(), {"--model", "formula:fast"});
+  if (!given("--max-disp")) arguments.insert(arguments.end(), {"--max-disp", "64"});
+  return nmrf(arguments, options);
+}
+
+std::pair<cv::Mat, cv::Mat> made_pair(int seed, int width, int height, int shift) {
+  Rng rng(static_cast<std::uint64_t>(seed));
+  cv::Mat wide(height, width + shift, CV_8UC3);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < wide.cols; ++x)
+      for (int c = 0; c < 3; ++c)
+        wide.at<cv::Vec3b>(y, x)[c] = static_cast<std::uint8_t>(rng.integer(0, 255));
+  return {wide.colRange(0, width).clone(), wide.colRange(shift, width + shift).clone()};
+}
+
+void put_pair(const fs::path& left, const fs::path& right, int seed, int width, int height) {
+  auto [left_image, right_image] = made_pair(seed, width, height);
+  fs::create_directories(left.parent_path());
+  fs::create_directories(right.parent_path());
+  write_image(left, left_image);
+  write_image(right, right_image);
+}
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    auto value = nlohmann::json::parse(line, nullptr, false);
+    EXPECT_FALSE(value.is_discarded()) << line;
+    lines.push_back(value);
+  }
+  return lines;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  if (fs::is_directory(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expect_good_map(const cv::Mat& map, cv::Size size) {
+  ASSERT_EQ(map.size(), size);
+  ASSERT_EQ(map.type(), CV_32FC1);
+  for (int y = 0; y < map.rows; ++y)
+    for (int x = 0; x < map.cols; ++x) {
+      const float d = map.at<float>(y, x);
+      ASSERT_TRUE(std::isfinite(d) && d >= 0) << d << " at " << x << ", " << y;
+    }
+}
+
+}  // namespace nmrf::test

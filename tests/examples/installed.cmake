@@ -1,0 +1,65 @@
+# Installs the build into a temporary prefix, builds examples/ against it with find_package, and runs
+# them and the installed command on the bundled pair.
+set(work ${BUILD}/examples_installed)
+set(prefix ${work}/prefix)
+file(REMOVE_RECURSE ${work})
+file(MAKE_DIRECTORY ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  list(JOIN ARGN " " line)
+  message("$ ${line}\n${out}")
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "exit code ${code}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+# A PFM of 448 x 320: a header and 4 bytes a pixel.
+function(expect_map path)
+  file(SIZE ${path} size)
+  if(size LESS 573440 OR size GREATER 573500)
+    message(FATAL_ERROR "${path} has ${size} bytes; expected a PFM of 448x320")
+  endif()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+
+# The headers must not ask their users for libtorch.
+file(GLOB headers ${prefix}/include/nmrf/*.h)
+if(NOT headers)
+  message(FATAL_ERROR "no header was installed")
+endif()
+foreach(header IN LISTS headers)
+  file(STRINGS ${header} found REGEX "#include.*(torch|ATen|c10)")
+  if(found)
+    message(FATAL_ERROR "${header}: ${found}")
+  endif()
+endforeach()
+
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/examples -B ${work}/build
+  "-DCMAKE_PREFIX_PATH=${prefix};${PREFIX_PATH}")
+run(${CMAKE_COMMAND} --build ${work}/build)
+
+set(pair ${SOURCE}/examples/pair/left.png ${SOURCE}/examples/pair/right.png)
+run(${work}/build/minimal formula:fast ${pair} ${work}/minimal.pfm)
+expect_map(${work}/minimal.pfm)
+run(${work}/build/like_sgbm formula:fast ${pair} ${work}/like_sgbm.pfm)
+expect_map(${work}/like_sgbm.pfm)
+if(NOT out MATCHES "CV_16S")
+  message(FATAL_ERROR "the adapter did not return CV_16S")
+endif()
+
+run(${prefix}/bin/nmrf --version)
+run(${prefix}/bin/nmrf match ${pair} --model formula:fast -o ${work}/match.pfm
+  --calib ${SOURCE}/examples/pair/calib.txt)
+expect_map(${work}/match.pfm)
+if(NOT EXISTS ${work}/match_cloud.ply)
+  message(FATAL_ERROR "the installed command wrote no point cloud")
+endif()
+# One program, one result.
+file(SHA256 ${work}/minimal.pfm first)
+file(SHA256 ${work}/match.pfm second)
+if(NOT first STREQUAL second)
+  message(FATAL_ERROR "minimal and nmrf match disagree")
+endif()

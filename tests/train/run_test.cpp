@@ -1,0 +1,246 @@
+// Whole training runs of the real command: learning, killing, resuming, several processes.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "core/file.h"
+#include "io/tensor_file.h"
+#include "nlohmann/json.hpp"
+#include "support/support.h"
+#include "train/toy_pairs.h"
+
+namespace nmrf {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A tiny network on toy pairs; `more` is appended.
+void write_config(const fs::path& path, const fs::path& list, const std::string& more) {
+  write_file(path, R"([model]
+preset = "fast"
+backbone = {stem = 12, stage1 = 12, stage2 = 16, stage3 = 16, features = 24}
+seeds = {max_disp = 48, labels = 2, groups = 2}
+propagation = {layers = 1, channels = 16, heads = 2, context_hidden = 8, context = 8}
+gamma1 = {hidden = 12, channels = 8}
+gamma2 = {hidden = 12, channels = 16, groups = 4}
+inference = {layers = 2, channels = 24, heads = 2, window = 4}
+refinement = {layers = 2, channels = 24, heads = 2}
+
+[data1]
+name = "list"
+list = ")" + list.string() +
+                       "\"\n" + more);
+}
+
+pid_t start(const std::vector<std::string>& arguments) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
+  std::vector<char*> argv;
+  std::string program = NMRF_COMMAND;
+  argv.push_back(program.data());
+  std::vector<std::string> copy = arguments;
+  for (auto& argument : copy) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  if (!std::getenv("NMRF_TEST_VERBOSE")) {
+    std::freopen("/dev/null", "w", stdout);
+    std::freopen("/dev/null", "w", stderr);
+  }
+  ::execv(program.c_str(), argv.data());
+  ::_exit(127);
+}
+
+int finish(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run(const std::vector<std::string>& arguments) { return finish(start(arguments)); }
+
+// Bytes of every tensor of a model.
+std::map<std::string, std::vector<float>> weights(const fs::path& path) {
+  std::map<std::string, std::vector<float>> all;
+  TensorFile file = read_tensor_file(path);
+  for (const auto& tensor : file.tensors) all[tensor.name] = to_floats(tensor);
+  return all;
+}
+
+std::vector<nlohmann::json> log_of(const fs::path& folder) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(folder / "log.jsonl");
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+constexpr const char* kShort = R"(
+[loss]
+modals = "dense"
+[augment]
+eraser = 0.0
+[train]
+log_every = 1
+checkpoint_every = 3
+ema = 0.9
+[stage1]
+steps = 4
+scope = "seeds"
+lr = 1e-3
+batch = 2
+crop_height = 48
+crop_width = 64
+[stage2]
+steps = 8
+scope = "all"
+lr = 5e-4
+batch = 2
+crop_height = 48
+crop_width = 64
+)";
+
+TEST(TrainRun, OverfitsTwoPairsFromScratch) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 2, 64, 96);
+  write_config(folder / "c.toml", list, R"(
+[loss]
+modals = "dense"
+[augment]
+enabled = false
+[train]
+log_every = 10
+checkpoint_every = 1000
+validate_every = 10000
+[stage1]
+steps = 100
+scope = "seeds"
+lr = 3e-3
+batch = 2
+crop_height = 64
+crop_width = 96
+[stage2]
+steps = 300
+scope = "all"
+lr = 3e-3
+batch = 2
+crop_height = 64
+crop_width = 96
+[validation]
+name = "list"
+list = ")" + list.string() + "\"\n");
+  ASSERT_EQ(run({"train", "-c", folder / "c.toml", "-o", folder / "run"}), 0);
+  double epe = INFINITY;
+  for (const auto& line : log_of(folder / "run"))
+    if (line.contains("validation")) epe = line["epe"];
+  std::cout << "  EPE of the two pairs after training: " << epe << " px\n";
+  EXPECT_LT(epe, 0.5);
+  EXPECT_TRUE(fs::exists(folder / "run/best.safetensors"));
+}
+
+TEST(TrainRun, KilledAndResumedGivesTheSameWeights) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 5, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  ASSERT_EQ(run({"train", "-c", folder / "c.toml", "-o", folder / "whole"}), 0);
+  const auto whole = weights(folder / "whole/last.safetensors");
+  ASSERT_FALSE(whole.empty());
+
+  // Kill at moments spread over the run, resume each time.
+  const std::vector<std::string> resume = {"train",  "-c", folder / "c.toml",
+                                           "-o", folder / "cut", "--resume"};
+  int kills = 0;
+  for (int delay : {400, 700, 1100, 1500}) {
+    pid_t child = start(resume);
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+    ::kill(child, SIGKILL);
+    if (finish(child) == 128 + SIGKILL) ++kills;
+  }
+  EXPECT_GT(kills, 0);
+  ASSERT_EQ(run(resume), 0);
+  const auto cut = weights(folder / "cut/last.safetensors");
+  EXPECT_EQ(whole, cut) << "bit for bit";
+  // The log is that of one undisturbed run too.
+  std::vector<std::int64_t> steps;
+  for (const auto& line : log_of(folder / "cut")) steps.push_back(line["step"]);
+  std::vector<std::int64_t> expected(12);
+  for (int i = 0; i < 12; ++i) expected[i] = i + 1;
+  EXPECT_EQ(steps, expected);
+}
+
+TEST(TrainRun, InterruptSavesAndStops) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
+  write_config(folder / "c.toml", list, std::string(kShort) + "\n");
+  pid_t child = start({"train", "-c", folder / "c.toml", "-o", folder / "run", "--set",
+                       "stage1.steps=100000"});
+  for (int i = 0; i < 600 && !fs::exists(folder / "run/step-00000003.safetensors"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(finish(child), 130);
+  EXPECT_TRUE(fs::exists(folder / "run/last.safetensors"));
+}
+
+TEST(TrainRun, TwoProcessesEqualOne) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 5, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  ASSERT_EQ(run({"train", "-c", folder / "c.toml", "-o", folder / "one"}), 0);
+  const int code = run({"train", "-c", folder / "c.toml", "-o", folder / "two", "--nproc", "2"});
+  ASSERT_EQ(code, 0);
+  const auto one = weights(folder / "one/last.safetensors");
+  const auto two = weights(folder / "two/last.safetensors");
+  ASSERT_EQ(one.size(), two.size());
+  double largest = 0;
+  for (const auto& [name, values] : one)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      largest = std::max(largest, static_cast<double>(std::abs(values[i] - two.at(name)[i])));
+  std::cout << "  largest difference of a weight: " << largest << "\n";
+  EXPECT_LT(largest, 2e-3);
+}
+
+TEST(TrainRun, LostPeerEndsTheOthers) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  ::setenv("MASTER_PORT", "29631", 1);
+  ::setenv("WORLD_SIZE", "2", 1);
+  const std::vector<std::string> arguments = {"train", "-c", folder / "c.toml", "-o", folder / "run",
+                                              "--set", "stage1.steps=100000", "--set",
+                                              "train.timeout=10"};
+  ::setenv("RANK", "0", 1);
+  pid_t chief = start(arguments);
+  ::setenv("RANK", "1", 1);
+  pid_t other = start(arguments);
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}) ::unsetenv(name);
+  for (int i = 0; i < 600 && !fs::exists(folder / "run/step-00000003.safetensors"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(other, SIGKILL);
+  finish(other);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(finish(chief), 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+TEST(TrainRun, MistakesHaveTheirExitCodes) {
+  test::TempFolder folder;
+  EXPECT_EQ(run({"train"}), 2);
+  EXPECT_EQ(run({"train", "-c", folder / "none.toml"}), 3);
+  fs::path list = test::write_toy_list(folder.path(), 1, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--set", "stage1.lrr=1"}), 2);
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--set", "stage1.crop_width=50"}), 2);
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--init", folder / "no.pth", "-o", folder / "r"}),
+            4);
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--set", "data1.list=nothing.txt", "-o",
+                 folder / "r"}),
+            3);
+}
+
+}  // namespace
+}  // namespace nmrf
