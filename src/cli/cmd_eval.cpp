@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/modals.h"
 #include "eval/baseline.h"
 #include "eval/html_report.h"
 #include "eval/runner.h"
@@ -243,6 +244,13 @@ int cmd_eval(int argc, char** argv) {
   run.pictures = !s.report.empty();
   run.folder =
       s.output.empty() && !s.report.empty() ? fs::path(s.report) / "results" : fs::path(s.output);
+  if (s.proposals || s.ablate) {
+    const auto cache = std::make_shared<SuperpixelCache>(
+        run.folder.empty() ? fs::path() : run.folder / "superpixels");
+    run.modals = [cache](const Sample& sample) {
+      return disparity_modals(sample.disparity, cache->get(sample.left));
+    };
+  }
   const bool to_stdout = s.json == "-" || s.csv == "-";
   check(s.json != "-" || s.csv != "-", ErrorKind::kUsage,
         "--json - and --csv - both want the standard output");
