@@ -113,20 +113,21 @@ Tensor run_windows(const kernels::WindowShape& shape, const Tensor& qkv, const T
   return out;
 }
 
-// libtorch's functions take no undefined tensors: an empty one stands for an absent table.
-Tensor or_empty(const Tensor& table) { return table.defined() ? table : torch::empty({0}); }
-Tensor or_absent(const Tensor& table) { return table.numel() > 0 ? table : Tensor(); }
-
 struct WindowFunction : torch::autograd::Function<WindowFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Tensor& query,
-                        const Tensor& key, const Tensor& value, const Tensor& bias, int64_t heads,
-                        int64_t window, int64_t shift, bool own_only) {
+  // libtorch takes an absent input only as an empty optional.
+  using Optional = c10::optional<Tensor>;
+  static Optional optional(const Tensor& x) { return x.defined() ? Optional(x) : Optional(); }
+
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Optional& query,
+                        const Optional& key, const Optional& value, const Optional& bias,
+                        int64_t heads, int64_t window, int64_t shift, bool own_only) {
     const auto shape = window_shape(qkv, heads, window, shift, own_only);
-    const Tables tables(shape,
-                        {or_absent(query), or_absent(key), or_absent(value), or_absent(bias)});
+    const RelativePosition position{query.value_or(Tensor()), key.value_or(Tensor()),
+                                    value.value_or(Tensor()), bias.value_or(Tensor())};
+    const Tables tables(shape, position);
     auto lse = torch::empty({shape.windows(), heads, shape.tokens()}, qkv.options());
     auto out = run_windows(shape, qkv, tables, lse);
-    ctx->save_for_backward({qkv, query, key, value, bias, lse});
+    ctx->save_for_backward({qkv, position.query, position.key, position.value, position.bias, lse});
     ctx->saved_data["heads"] = heads;
     ctx->saved_data["window"] = window;
     ctx->saved_data["shift"] = shift;
@@ -136,8 +137,7 @@ struct WindowFunction : torch::autograd::Function<WindowFunction> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     refuse_second_derivative();
-    auto saved = ctx->get_saved_variables();
-    for (int i = 1; i <= 4; ++i) saved[i] = or_absent(saved[i]);
+    const auto saved = ctx->get_saved_variables();
     const Tensor& qkv = saved[0];
     const auto shape =
         window_shape(qkv, ctx->saved_data["heads"].toInt(), ctx->saved_data["window"].toInt(),
@@ -358,9 +358,10 @@ torch::Tensor window_attention(const torch::Tensor& qkv, int64_t heads, int64_t 
   const auto shape = window_shape(x, heads, window, shift, own == OwnPixel::kItself);
   check_tables(shape, position);
   if (wants_gradient({x, position.query, position.key, position.value, position.bias}))
-    return WindowFunction::apply(x, or_empty(position.query), or_empty(position.key),
-                                 or_empty(position.value), or_empty(position.bias), heads, window,
-                                 shift, own == OwnPixel::kItself);
+    return WindowFunction::apply(
+        x, WindowFunction::optional(position.query), WindowFunction::optional(position.key),
+        WindowFunction::optional(position.value), WindowFunction::optional(position.bias), heads,
+        window, shift, own == OwnPixel::kItself);
   return run_windows(shape, x, Tables(shape, position), {});
 }
 

@@ -82,14 +82,16 @@ std::vector<Tensor> value_and_gradients(const Operator& op, const Inputs& inputs
   return all;
 }
 
-// Largest difference of two lists of tensors, each relative to the largest value of its tensor.
+// Largest difference of two lists of tensors, each relative to the largest value of its tensor (or,
+// where all of that is a difference of larger numbers, to a hundredth of the largest value of all).
 double difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
+  double largest = 0, all = 0;
+  for (const auto& x : b) all = std::max(all, x.abs().max().item<double>());
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].sizes(), b[i].sizes());
     auto reference = b[i].to(torch::kDouble);
-    const double scale = std::max(reference.abs().max().item<double>(), 1e-30);
+    const double scale = std::max(reference.abs().max().item<double>(), all / 100);
     const double d = (a[i].to(torch::kDouble) - reference).abs().max().item<double>() / scale;
     if (!(d <= largest)) largest = d;  // NaN counts
   }
@@ -466,12 +468,7 @@ TEST(StripeAttention, ViewsAreReadInPlace) {
                    random({3, 16}).t(), random({16, 5}).narrow(1, 1, 3)};
   expect_same(stripe_operator(2), inputs, "parts of one tensor");
   inputs[1] = random({2, 32, 6, 5, 3}).permute({0, 2, 3, 4, 1});
-  inputs[2] = random({2, 1, 1, 1, 32})
-                  .expand({2, 6, 5, 3, 32})
-                  .contiguous()
-                  .transpose(1, 2)
-                  .contiguous()
-                  .transpose(1, 2);
+  inputs[2] = random({2, 5, 6, 3, 32}).transpose(1, 2);
   expect_same(stripe_operator(2), inputs, "channels first");
 }
 

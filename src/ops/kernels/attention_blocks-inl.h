@@ -17,6 +17,7 @@
 #define NMRF_OPS_ATTENTION_BLOCKS_INL_H_
 #endif
 
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #define NMRF_UNROLL _Pragma("GCC unroll 32")
@@ -42,22 +43,24 @@ constexpr size_t round_up(size_t n, size_t multiple) {
 struct Arena {
   float* base;
   size_t used = 0;
-  float* take(size_t count) {
-    float* piece = base ? base + used : nullptr;
-    used += round_up(count, 16);
+  // `before`: values in front of the piece that may be written too, a multiple of 16.
+  float* take(size_t count, size_t before = 0) {
+    float* piece = base ? base + used + before : nullptr;
+    used += round_up(before + count, 16);
     return piece;
   }
 };
 
 // 2^x for x <= 127, relative error 1e-7; exactly 0 below -126.5 and at -infinity; NaN stays NaN.
-HWY_INLINE V exp2(V x) {
-  const F f;
-  const hn::RebindToUnsigned<F> u;
-  const V magic = hn::Set(f, 12582912.0f + 127.0f);  // 1.5 * 2^23: addition rounds to an integer
-  x = hn::Max(hn::Set(f, -127.0f), x);               // this order of operands keeps NaN
-  const V rounded = hn::Add(x, magic);
-  const V r = hn::Sub(x, hn::Sub(rounded, magic));  // [-1/2, 1/2]
-  V p = hn::Set(f, 0.00015345812f);
+template <class D>
+HWY_INLINE hn::Vec<D> exp2(D f, hn::Vec<D> x) {
+  using Vector = hn::Vec<D>;
+  const hn::RebindToUnsigned<D> u;
+  const Vector magic = hn::Set(f, 12582912.0f + 127.0f);  // 1.5 * 2^23: the sum is an integer
+  x = hn::Max(hn::Set(f, -127.0f), x);                    // this order of operands keeps NaN
+  const Vector rounded = hn::Add(x, magic);
+  const Vector r = hn::Sub(x, hn::Sub(rounded, magic));  // [-1/2, 1/2]
+  Vector p = hn::Set(f, 0.00015345812f);
   p = hn::MulAdd(p, r, hn::Set(f, 0.00133999312f));
   p = hn::MulAdd(p, r, hn::Set(f, 0.00961848896f));
   p = hn::MulAdd(p, r, hn::Set(f, 0.0555032878f));
@@ -66,6 +69,7 @@ HWY_INLINE V exp2(V x) {
   p = hn::MulAdd(p, r, hn::Set(f, 1.0f));
   return hn::Mul(p, hn::BitCast(f, hn::ShiftLeft<23>(hn::BitCast(u, rounded))));
 }
+HWY_INLINE V exp2(V x) { return exp2(F(), x); }
 
 // to[0, count) = scale * from; neither needs alignment.
 HWY_INLINE void copy_scaled(const float* from, size_t count, float scale, float* to) {
@@ -76,6 +80,45 @@ HWY_INLINE void copy_scaled(const float* from, size_t count, float scale, float*
     hn::StoreU(hn::Mul(hn::LoadU(f, from + i), s), f, to + i);
   for (; i < count; ++i) to[i] = scale * from[i];
 }
+
+// Rows of tokens that will be read (or written) soon. They are asked for a few at a time while
+// something else is computed: tokens lie too far apart for the hardware to guess the next one, and
+// all at once they would keep everything else waiting.
+class Ahead {
+ public:
+  // `work`: what the steps until the rows are needed add up to.
+  void start(size_t tokens, size_t depth, size_t work) {
+    lists_ = list_ = token_ = 0;
+    tokens_ = tokens;
+    lines_ = (depth * sizeof(float) + 63) / 64;
+    work_ = std::max<size_t>(work, 1);
+    credit_ = 0;
+  }
+  void add(const float* data, const int64_t* offsets) {
+    base_[lists_] = data;
+    offset_[lists_++] = offsets;
+  }
+  HWY_INLINE void step(size_t work) {
+    if (list_ == lists_) return;
+    // Rows are due in proportion to the work done, a little ahead of it.
+    for (credit_ += work * lists_ * tokens_ * 9 / 8; credit_ >= work_; credit_ -= work_) {
+      const char* row = reinterpret_cast<const char*>(base_[list_] + offset_[list_][token_]);
+      for (size_t line = 0; line < lines_; ++line) __builtin_prefetch(row + line * 64, 0, 2);
+      if (++token_ == tokens_) {
+        token_ = 0;
+        if (++list_ == lists_) return;
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kMost = 8;
+  const float* base_[kMost];
+  const int64_t* offset_[kMost];  // of each token
+  size_t lists_ = 0, list_ = 0, token_ = 0, tokens_ = 0, lines_ = 0, work_ = 1, credit_ = 0;
+};
+// Rough costs of the steps, in cycles per vector of 16.
+constexpr size_t kScoreWork = 20, kSoftmaxWork = 10, kProductWork = 60;
 
 // to[c][r] = from[r][c]; rows and columns are multiples of 4.
 inline void transpose(const float* from, size_t from_stride, size_t rows, size_t columns, float* to,

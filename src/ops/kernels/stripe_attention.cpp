@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ops/kernels/attention.h"
 #include "ops/kernels/targets.h"
@@ -51,13 +53,26 @@ class StripeKernel {
       tap_grads_ = arena.take(3 * kD);
     }
     size_ = arena.used;
+    for (auto& offsets : offsets_) offsets.resize(scratch ? tokens_ : 0);
   }
 
   size_t size() const { return size_; }
 
   void forward(const StripeForward& job, int64_t begin, int64_t end) {
+    find_offsets(job.q, 0);
+    find_offsets(job.k, 1);
+    find_offsets(job.v, 2);
+    find_offsets(job.out, 3);
     for (int64_t item = begin; item < end; ++item) {
       const int64_t head = item % s_.heads;
+      ahead_.start(tokens_, s_.depth, work());
+      if (item + 1 < end) {
+        look_ahead(job.k, item + 1, 1);
+        look_ahead(job.v, item + 1, 2);
+        look_ahead(job.q, item + 1, 0);
+        look_ahead(job.out, item + 1, 3);
+      }
+
       load(job.k, item, 1.0f, k_);
       load(job.v, item, 1.0f, v_);
       load_taps(job.filter, head);
@@ -75,8 +90,28 @@ class StripeKernel {
   }
 
   void backward(const StripeBackward& job, float* grad_filter, int64_t begin, int64_t end) {
+    find_offsets(job.q, 0);
+    find_offsets(job.k, 1);
+    find_offsets(job.v, 2);
+    find_offsets(job.out, 3);
+    find_offsets(job.grad_out, 4);
+    find_offsets(job.grad_q, 5);
+    find_offsets(job.grad_k, 6);
+    find_offsets(job.grad_v, 7);
     for (int64_t item = begin; item < end; ++item) {
       const int64_t head = item % s_.heads;
+      ahead_.start(tokens_, s_.depth, work());
+      if (item + 1 < end) {
+        look_ahead(job.k, item + 1, 1);
+        look_ahead(job.v, item + 1, 2);
+        look_ahead(job.grad_out, item + 1, 4);
+        look_ahead(job.q, item + 1, 0);
+        look_ahead(job.out, item + 1, 3);
+        look_ahead(job.grad_q, item + 1, 5);
+        look_ahead(job.grad_k, item + 1, 6);
+        look_ahead(job.grad_v, item + 1, 7);
+      }
+
       load(job.k, item, 1.0f, k_);
       load(job.v, item, 1.0f, v_);
       load(job.grad_out, item, 1.0f, grad_);
@@ -109,6 +144,20 @@ class StripeKernel {
     const int64_t head = item % s_.heads, stripe = item / s_.heads % s_.stripes,
                   image = item / s_.heads / s_.stripes;
     return image * grid.batch + stripe * grid.row + head * s_.depth;
+  }
+
+  // Offsets of the tokens of a stripe, and the rows of a later item to ask for.
+  template <class Grid>
+  void find_offsets(const Grid& grid, size_t list) {
+    for (size_t t = 0; t < tokens_; ++t)
+      offsets_[list][t] = t / s_.labels * grid.column + t % s_.labels * grid.label;
+  }
+  template <class Grid>
+  void look_ahead(const Grid& grid, int64_t item, size_t list) {
+    ahead_.add(grid.data + start(grid, item), offsets_[list].data());
+  }
+  size_t work() const {
+    return (tokens_ + kQ - 1) / kQ * tokens_ * kVecs * (kScoreWork + kSoftmaxWork);
   }
 
   HWY_NOINLINE void load_some(const Tokens& grid, int64_t item, float scale, size_t first,
@@ -234,13 +283,10 @@ class StripeKernel {
     for (size_t n = 0; n < kVecs; ++n)
       hn::Store(hn::Div(hn::Set(f, 1.0f), total[n]), f, row_ + n * kLanes);
     if (!lse) return;
-    HWY_ALIGN float tops[kQ];
-    HWY_ALIGN float totals[kQ];
-    for (size_t n = 0; n < kVecs; ++n) {
-      hn::Store(top[n], f, tops + n * kLanes);
-      hn::Store(total[n], f, totals + n * kLanes);
-    }
-    for (size_t i = 0; i < count; ++i) lse[i] = tops[i] + std::log2(totals[i]);
+    HWY_ALIGN float sums[kQ];
+    for (size_t n = 0; n < kVecs; ++n)
+      hn::Store(hn::Add(top[n], hn::Log2(f, total[n])), f, sums + n * kLanes);
+    std::copy_n(sums, count, lse);
   }
 
   HWY_INLINE void softmax_block(size_t keys, V (&top)[kVecs], V (&total)[kVecs], bool again) {
@@ -273,6 +319,7 @@ class StripeKernel {
         hn::Store(weight, f, at);
         total[n] = hn::Add(total[n], weight);
       }
+      ahead_.step(kVecs * (kScoreWork + kSoftmaxWork));
     }
   }
 
@@ -303,8 +350,13 @@ class StripeKernel {
       score_panel<kVecs, kD>(k_ + begin * kD, keys, query_panel_, s_.depth, StartBelow{row_},
                              StoreScores{weights_});
       mask(first, count, begin, begin + keys, -std::numeric_limits<float>::infinity());
-      for (size_t at = 0; at < keys * kQ; at += kLanes)
-        hn::Store(exp2(hn::Load(f, weights_ + at)), f, weights_ + at);
+      for (size_t u = 0; u < keys; ++u) {
+        NMRF_UNROLL for (size_t n = 0; n < kVecs; ++n) {
+          float* at = weights_ + u * kQ + n * kLanes;
+          hn::Store(exp2(hn::Load(f, at)), f, at);
+        }
+        ahead_.step(kVecs * (kScoreWork + kSoftmaxWork));
+      }
       score_panel<kVecs, kD>(v_ + begin * kD, keys, grad_panel_, s_.depth, StartBelow{means_},
                              StoreWeighted{weights_, slopes_});
       // Tiles run past the last key of the block: there they must add nothing.
@@ -329,6 +381,8 @@ class StripeKernel {
   float *grad_ = nullptr, *grad_sums_ = nullptr, *grad_panel_ = nullptr;
   float *slopes_ = nullptr, *grad_k_ = nullptr, *grad_v_ = nullptr;
   float *means_ = nullptr, *tap_grads_ = nullptr;
+  std::array<std::vector<int64_t>, 8> offsets_;
+  Ahead ahead_;
 };
 
 size_t StripeScratch(const StripeShape& shape, bool backward) {

@@ -23,28 +23,27 @@ namespace nmrf::ops::kernels::HWY_NAMESPACE {
 template <size_t kVecs>
 struct StorePlaced {
   float* panel;
-  const float* by_key_pixel;  // [pixels][stride]: s q.r^k + bias for this panel's queries, or null
+  const float* by_key_pixel;  // [pixels][stride]: s q.r^k + bias for this panel's queries
   size_t by_key_pixel_stride;
-  const float* by_query_pixel;  // [keys][stride]: s k.r^q for every pixel of a query, or null
+  const float* by_query_pixel;  // [keys][stride]: s k.r^q for every pixel of a query
   size_t by_query_pixel_stride;
   const int32_t* pixel_of_key;
   const int32_t* first_pixel;  // [kVecs]: query pixel of the first lane
   const int32_t* lane_pixel;   // [kVecs][lanes]: pixel of each lane, minus the first
+  Ahead* ahead;
 
   HWY_INLINE void operator()(size_t u, V (&sums)[kVecs]) const {
     const F f;
     const float* key_row = by_key_pixel + pixel_of_key[u] * by_key_pixel_stride;
     const float* query_row = by_query_pixel + u * by_query_pixel_stride;
     NMRF_UNROLL for (size_t n = 0; n < kVecs; ++n) {
-      V sum = sums[n];
-      if (by_key_pixel) sum = hn::Add(sum, hn::Load(f, key_row + n * kLanes));
-      if (by_query_pixel) {
-        const V few = hn::LoadU(f, query_row + first_pixel[n]);
-        sum = hn::Add(sum,
-                      hn::TableLookupLanes(few, hn::SetTableIndices(f, lane_pixel + n * kLanes)));
-      }
+      const V few = hn::LoadU(f, query_row + first_pixel[n]);
+      const V sum =
+          hn::Add(hn::Add(sums[n], hn::Load(f, key_row + n * kLanes)),
+                  hn::TableLookupLanes(few, hn::SetTableIndices(f, lane_pixel + n * kLanes)));
       hn::Store(sum, f, panel + (u * kVecs + n) * kLanes);
     }
+    ahead->step(kVecs * kScoreWork);
   }
 };
 
@@ -53,7 +52,7 @@ template <size_t kVecs>
 struct StoreGradient {
   float* panel;
   const float* weights;
-  const float* by_key_pixel;  // or null
+  const float* by_key_pixel;
   size_t by_key_pixel_stride;
   const int32_t* pixel_of_key;
   size_t keys;
@@ -65,8 +64,7 @@ struct StoreGradient {
     const float* key_row = by_key_pixel + pixel_of_key[u] * by_key_pixel_stride;
     NMRF_UNROLL for (size_t n = 0; n < kVecs; ++n) {
       const size_t at = (u * kVecs + n) * kLanes;
-      V sum = sums[n];
-      if (by_key_pixel) sum = hn::Add(sum, hn::Load(f, key_row + n * kLanes));
+      const V sum = hn::Add(sums[n], hn::Load(f, key_row + n * kLanes));
       total[n] = hn::MulAdd(sum, hn::Load(f, weights + at), total[n]);
       hn::Store(sum, f, panel + at);
     }
@@ -76,6 +74,8 @@ struct StoreGradient {
 template <size_t kVecs, size_t kD>
 class WindowKernel {
   static constexpr size_t kQ = kVecs * kLanes;  // queries of a panel
+  // Windows taken together head by head: the tables of a head are large.
+  static constexpr int64_t kGroup = 8;
 
  public:
   // With a null scratch only the size is found.
@@ -89,15 +89,18 @@ class WindowKernel {
         tokens_(pixels_ * shape.labels),
         panels_((tokens_ + kQ - 1) / kQ),
         padded_(round_up(std::max(tokens_, panels_ * kQ), 48)),
-        pixel_stride_(round_up(pixels_, 16) + 2 * kLanes),
+        pixel_stride_(round_up(std::max({pixels_ + kLanes, panels_ * kQ / shape.labels + kLanes,
+                                         pixels_ + static_cast<size_t>(shape.window)}),
+                               16)),
         scale_(1.0f / std::sqrt(static_cast<float>(shape.depth))) {
     Arena arena{scratch};
     q_ = arena.take(padded_ * kD);
     k_ = arena.take(padded_ * kD);
     v_ = arena.take(padded_ * kD);
     query_panels_ = arena.take(panels_ * kQ * kD);
-    products_ = arena.take(padded_ * pixel_stride_);
-    by_query_pixel_ = arena.take(padded_ * pixel_stride_);
+    // Position terms; those without a table stay zero.
+    products_ = arena.take(padded_ * pixel_stride_, 16);
+    by_query_pixel_ = arena.take(padded_ * pixel_stride_, 16);
     by_key_pixel_ = arena.take(round_up(pixels_, 4) * panels_ * kQ);
     weights_ = arena.take(padded_ * kQ);
     weight_sums_ = arena.take(pixels_ * kQ);
@@ -130,83 +133,96 @@ class WindowKernel {
         lane_pixel_[n * kLanes + lane] = static_cast<int32_t>(pixel) - first_pixel_[n];
       }
     }
-    place_.resize(tokens_);
-    place_grad_.resize(tokens_);
+    for (auto* places : {&place_qkv_, &place_out_, &place_grad_})
+      places->resize((kGroup + 1) * padded_);
   }
 
   size_t size() const { return size_; }
 
   void forward(const WindowForward& job, int64_t begin, int64_t end) {
-    for (int64_t w = begin; w < end; ++w) {
-      enter(w, job.qkv, place_);
-      enter(w, job.out, place_grad_);
-      for (int64_t head = 0; head < s_.heads; ++head) {
-        load_qkv(job.qkv.data, head);
-        prepare_positions(head);
-        float* lse = job.lse ? job.lse + (w * s_.heads + head) * tokens_ : nullptr;
-        for (size_t panel = 0; panel < panels_; ++panel) {
-          const size_t count = std::min(kQ, tokens_ - panel * kQ);
-          scores(panel, StartAtZero());
-          softmax(panel, lse ? lse + panel * kQ : nullptr, count);
-          gather_from_keys<kQ, kD>(weights_, tokens_, v_, false, out_);
-          if (has_.value)
-            add_encodings(panel, count, weight_sums_, rows(head, layout_.value_rows), out_);
-          for (size_t i = 0; i < count; ++i)
-            copy_scaled(out_ + i * kD, s_.depth, row_[i],
-                        job.out.data + place_grad_[panel * kQ + i] + head * s_.depth);
-        }
+    const size_t channels = s_.heads * s_.depth;
+    auto enter = [&](int64_t w, size_t slot) {
+      locate(w, job.qkv, &place_qkv_[slot * padded_]);
+      locate(w, job.out, &place_out_[slot * padded_]);
+    };
+    auto look_ahead = [&](size_t slot, int64_t head) {
+      for (size_t part = 0; part < 3; ++part)
+        ahead_.add(job.qkv.data + part * channels + head * s_.depth, &place_qkv_[slot * padded_]);
+      ahead_.add(job.out.data + head * s_.depth, &place_out_[slot * padded_]);
+    };
+    for_each_head(begin, end, enter, look_ahead, [&](int64_t w, size_t slot, int64_t head) {
+      load_qkv(job.qkv.data, slot, head);
+      prepare_positions(head);
+      float* lse = job.lse ? job.lse + (w * s_.heads + head) * tokens_ : nullptr;
+      for (size_t panel = 0; panel < panels_; ++panel) {
+        const size_t count = std::min(kQ, tokens_ - panel * kQ);
+        scores(panel, StartAtZero());
+        mask(panel);
+        softmax(lse ? lse + panel * kQ : nullptr, count);
+        gather_from_keys<kQ, kD>(weights_, tokens_, v_, false, out_);
+        if (has_.value)
+          add_encodings(panel, count, weight_sums_, rows(head, layout_.value_rows), out_);
+        const int64_t* place = &place_out_[slot * padded_ + panel * kQ];
+        for (size_t i = 0; i < count; ++i)
+          copy_scaled(out_ + i * kD, s_.depth, row_[i], job.out.data + place[i] + head * s_.depth);
       }
-    }
+    });
   }
 
   void backward(const WindowBackward& job, const PositionGradients& grads, int64_t begin,
                 int64_t end) {
     const size_t channels = s_.heads * s_.depth;
-    std::vector<int64_t> place_out(tokens_);
-    for (int64_t w = begin; w < end; ++w) {
-      enter(w, job.qkv, place_);
-      enter(w, job.grad_out, place_grad_);
-      enter(w, job.grad_qkv, place_out);
-      for (int64_t head = 0; head < s_.heads; ++head) {
-        load_qkv(job.qkv.data, head);
-        for (size_t t = 0; t < tokens_; ++t)
-          copy_scaled(job.grad_out.data + place_grad_[t] + head * s_.depth, s_.depth, 1.0f,
-                      grad_ + t * kD);
-        to_panels(grad_, grad_panels_);
-        prepare_positions(head);
-        if (has_.value)
-          products_by_key_pixel(grad_, packed_ + head * layout_.head + layout_.value_sheet, nullptr,
-                                grad_by_key_pixel_);
-        const bool by_query = grads.query || has_.query || grads.bias;
-        const float* lse = job.lse + (w * s_.heads + head) * tokens_;
-        float* grad_q_at = job.grad_qkv.data + head * s_.depth;
-        for (size_t panel = 0; panel < panels_; ++panel) {
-          const size_t count = std::min(kQ, tokens_ - panel * kQ);
-          std::copy(lse + panel * kQ, lse + panel * kQ + count, row_);
-          scores(panel, StartBelow{row_});
-          mask(panel);
-          slopes(panel, by_query);
-          const float* queries = q_ + panel * kQ * kD;
-          const float* grad = grad_ + panel * kQ * kD;
-          gather_from_queries<kQ, kD>(weights_, tokens_, grad, count, panel > 0, grad_v_);
-          gather_from_queries<kQ, kD>(slopes_, tokens_, queries, count, panel > 0, grad_k_);
-          gather_from_keys<kQ, kD>(slopes_, tokens_, k_, false, out_);
-          if (has_.key)
-            add_encodings(panel, count, slope_sums_, rows(head, layout_.key_rows), out_);
-          if (grads.key) spread(panel, count, slope_sums_, queries, table(grads.key, head));
-          if (grads.value) spread(panel, count, weight_sums_, grad, table(grads.value, head));
-          for (size_t i = 0; i < count; ++i)
-            copy_scaled(out_ + i * kD, s_.depth, scale_, grad_q_at + place_out[panel * kQ + i]);
-        }
-        if (by_query) key_encodings(head, grads);
-        // k_ meets queries that carry scale * log2(e), and so do the encodings r^q.
-        for (size_t t = 0; t < tokens_; ++t) {
-          float* to = grad_q_at + place_out[t] + channels;
-          copy_scaled(grad_k_ + t * kD, s_.depth, kLn2, to);
-          copy_scaled(grad_v_ + t * kD, s_.depth, 1.0f, to + channels);
-        }
+    const bool by_query = grads.query || has_.query || grads.bias;
+    auto enter = [&](int64_t w, size_t slot) {
+      locate(w, job.qkv, &place_qkv_[slot * padded_]);
+      locate(w, job.grad_out, &place_grad_[slot * padded_]);
+      locate(w, job.grad_qkv, &place_out_[slot * padded_]);
+    };
+    auto look_ahead = [&](size_t slot, int64_t head) {
+      for (size_t part = 0; part < 3; ++part) {
+        const size_t from = part * channels + head * s_.depth;
+        ahead_.add(job.qkv.data + from, &place_qkv_[slot * padded_]);
+        ahead_.add(job.grad_qkv.data + from, &place_out_[slot * padded_]);
       }
-    }
+      ahead_.add(job.grad_out.data + head * s_.depth, &place_grad_[slot * padded_]);
+    };
+    for_each_head(begin, end, enter, look_ahead, [&](int64_t w, size_t slot, int64_t head) {
+      load_qkv(job.qkv.data, slot, head);
+      for (size_t t = 0; t < tokens_; ++t)
+        copy_scaled(job.grad_out.data + place_grad_[slot * padded_ + t] + head * s_.depth, s_.depth,
+                    1.0f, grad_ + t * kD);
+      to_panels(grad_, grad_panels_);
+      prepare_positions(head);
+      if (has_.value)
+        products_by_key_pixel(grad_, rows(head, layout_.value_sheet), nullptr, grad_by_key_pixel_);
+      const float* lse = job.lse + (w * s_.heads + head) * tokens_;
+      const int64_t* place = &place_out_[slot * padded_];
+      float* grad_q_at = job.grad_qkv.data + head * s_.depth;
+      for (size_t panel = 0; panel < panels_; ++panel) {
+        const size_t count = std::min(kQ, tokens_ - panel * kQ);
+        std::copy(lse + panel * kQ, lse + panel * kQ + count, row_);
+        scores(panel, StartBelow{row_});
+        mask(panel);
+        slopes(panel, by_query);
+        const float* queries = q_ + panel * kQ * kD;
+        const float* grad = grad_ + panel * kQ * kD;
+        gather_from_queries<kQ, kD>(weights_, tokens_, grad, count, panel > 0, grad_v_);
+        gather_from_queries<kQ, kD>(slopes_, tokens_, queries, count, panel > 0, grad_k_);
+        gather_from_keys<kQ, kD>(slopes_, tokens_, k_, false, out_);
+        if (has_.key) add_encodings(panel, count, slope_sums_, rows(head, layout_.key_rows), out_);
+        if (grads.key) spread(panel, count, slope_sums_, queries, table(grads.key, head));
+        if (grads.value) spread(panel, count, weight_sums_, grad, table(grads.value, head));
+        for (size_t i = 0; i < count; ++i)
+          copy_scaled(out_ + i * kD, s_.depth, scale_, grad_q_at + place[panel * kQ + i]);
+      }
+      if (by_query) key_encodings(head, grads);
+      // k_ meets queries that carry scale * log2(e), and so do the encodings r^q.
+      for (size_t t = 0; t < tokens_; ++t) {
+        float* to = grad_q_at + place[t] + channels;
+        copy_scaled(grad_k_ + t * kD, s_.depth, kLn2, to);
+        copy_scaled(grad_v_ + t * kD, s_.depth, 1.0f, to + channels);
+      }
+    });
   }
 
  private:
@@ -215,35 +231,75 @@ class WindowKernel {
   }
   float* table(float* grads, int64_t head) const { return grads + head * s_.positions() * kD; }
 
-  // Where the tokens of window `w` lie in a tensor, and which of its pixels come from opposite
-  // borders.
-  template <class Grid>
-  void enter(int64_t w, const Grid& grid, std::vector<int64_t>& place) {
-    const int64_t columns = s_.width / s_.window, rows = s_.height / s_.window;
-    const int64_t column = w % columns, row = w / columns % rows, image = w / columns / rows;
-    const bool last_row = s_.shift > 0 && row == rows - 1;
-    const bool last_column = s_.shift > 0 && column == columns - 1;
-    mixed_ = last_row || last_column;
-    size_t t = 0;
-    for (int64_t y = 0; y < s_.window; ++y) {
-      for (int64_t x = 0; x < s_.window; ++x) {
-        const int64_t from_y = (row * s_.window + y + s_.shift) % s_.height;
-        const int64_t from_x = (column * s_.window + x + s_.shift) % s_.width;
-        const int64_t at = image * grid.batch + from_y * grid.row + from_x * grid.column;
-        const float region = (last_row && y >= s_.window - s_.shift ? 2.0f : 0.0f) +
-                             (last_column && x >= s_.window - s_.shift ? 1.0f : 0.0f);
-        for (int64_t l = 0; l < s_.labels; ++l, ++t) {
-          place[t] = at + l * grid.label;
-          region_[t] = region;
+  // Visits every head of every window, a group of windows at a time. enter(w, slot) finds the
+  // places of a window, look_ahead(slot, head) lists what comes next, visit(w, slot, head) does the
+  // work.
+  template <class Enter, class LookAhead, class Visit>
+  HWY_INLINE void for_each_head(int64_t begin, int64_t end, const Enter& enter,
+                                const LookAhead& look_ahead, const Visit& visit) {
+    const size_t rows = panels_ * tokens_ * kVecs, runs = pixels_ * ((s_.labels + 3) / 4);
+    const size_t work = rows * (kScoreWork + kSoftmaxWork) + 2 * runs * kProductWork;
+    for (int64_t group = begin; group < end; group += kGroup) {
+      const int64_t count = std::min(kGroup, end - group), more = group + count < end;
+      for (int64_t i = 0; i < count + more; ++i) enter(group + i, i);
+      for (int64_t head = 0; head < s_.heads; ++head) {
+        for (int64_t i = 0; i < count; ++i) {
+          ahead_.start(tokens_, s_.depth, work);
+          if (i + 1 < count)
+            look_ahead(i + 1, head);
+          else if (head + 1 < s_.heads)
+            look_ahead(0, head + 1);
+          else if (more)
+            look_ahead(count, 0);
+          find_regions(group + i);
+          visit(group + i, i, head);
         }
       }
     }
   }
 
-  void load_qkv(const float* qkv, int64_t head) {
+  int64_t row_of(int64_t w) const { return w / (s_.width / s_.window) % (s_.height / s_.window); }
+  int64_t column_of(int64_t w) const { return w % (s_.width / s_.window); }
+
+  // Where the tokens of window `w` lie in a tensor; beyond the last token that one again.
+  template <class Grid>
+  HWY_NOINLINE void locate(int64_t w, const Grid& grid, int64_t* place) {
+    const int64_t image = w / (s_.height / s_.window * (s_.width / s_.window));
+    auto wrap = [](int64_t at, int64_t size) { return at < size ? at : at - size; };
+    const int64_t top = row_of(w) * s_.window + s_.shift,
+                  left = column_of(w) * s_.window + s_.shift;
+    size_t t = 0;
+    for (int64_t y = 0; y < s_.window; ++y) {
+      const int64_t line = image * grid.batch + wrap(top + y, s_.height) * grid.row;
+      for (int64_t x = 0; x < s_.window; ++x) {
+        const int64_t at = line + wrap(left + x, s_.width) * grid.column;
+        for (int64_t l = 0; l < s_.labels; ++l) place[t++] = at + l * grid.label;
+      }
+    }
+    for (; t < padded_; ++t) place[t] = place[tokens_ - 1];
+  }
+
+  // Whether the window holds pixels from opposite borders of the grid, and which.
+  void find_regions(int64_t w) {
+    const bool last_row = s_.shift > 0 && row_of(w) == s_.height / s_.window - 1;
+    const bool last_column = s_.shift > 0 && column_of(w) == s_.width / s_.window - 1;
+    mixed_ = last_row || last_column;
+    if (!mixed_) return;
+    size_t t = 0;
+    for (int64_t y = 0; y < s_.window; ++y) {
+      for (int64_t x = 0; x < s_.window; ++x) {
+        const float region = (last_row && y >= s_.window - s_.shift ? 2.0f : 0.0f) +
+                             (last_column && x >= s_.window - s_.shift ? 1.0f : 0.0f);
+        for (int64_t l = 0; l < s_.labels; ++l) region_[t++] = region;
+      }
+    }
+  }
+
+  void load_qkv(const float* qkv, size_t slot, int64_t head) {
     const size_t channels = s_.heads * s_.depth;
+    const int64_t* place = &place_qkv_[slot * padded_];
     for (size_t t = 0; t < tokens_; ++t) {
-      const float* from = qkv + place_[t] + head * s_.depth;
+      const float* from = qkv + place[t] + head * s_.depth;
       copy_scaled(from, s_.depth, scale_ * kLog2E, q_ + t * kD);
       copy_scaled(from + channels, s_.depth, 1.0f, k_ + t * kD);
       copy_scaled(from + 2 * channels, s_.depth, 1.0f, v_ + t * kD);
@@ -263,7 +319,7 @@ class WindowKernel {
   void products_by_key_pixel(const float* tokens, const float* sheets, const float* starts,
                              float* out) {
     position_products<kD>(tokens, s_.depth, sheets, starts, layout_.columns, s_.window, s_.labels,
-                          products_, pixel_stride_);
+                          products_, pixel_stride_, ahead_);
     transpose(products_, pixel_stride_, round_up(tokens_, 4), round_up(pixels_, 4), out,
               panels_ * kQ);
   }
@@ -275,20 +331,21 @@ class WindowKernel {
                             has_.bias ? base + layout_.bias_sheet : nullptr, by_key_pixel_);
     if (has_.query)
       position_products<kD>(k_, s_.depth, base + layout_.query_sheet, nullptr, layout_.columns,
-                            s_.window, s_.labels, by_query_pixel_, pixel_stride_);
+                            s_.window, s_.labels, by_query_pixel_, pixel_stride_, ahead_);
   }
 
   // weights_ = logits (base 2) of one panel of queries, not yet masked.
   template <class Start>
   HWY_NOINLINE void scores(size_t panel, const Start& start) {
     const StorePlaced<kVecs> finish{weights_,
-                                    has_.key || has_.bias ? by_key_pixel_ + panel * kQ : nullptr,
+                                    by_key_pixel_ + panel * kQ,
                                     panels_ * kQ,
-                                    has_.query ? by_query_pixel_ : nullptr,
+                                    by_query_pixel_,
                                     pixel_stride_,
                                     pixel_of_key_.data(),
                                     first_pixel_.data() + panel * kVecs,
-                                    lane_pixel_.data() + panel * kQ};
+                                    lane_pixel_.data() + panel * kQ,
+                                    &ahead_};
     score_panel<kVecs, kD>(k_, tokens_, query_panels_ + panel * kQ * kD, s_.depth, start, finish);
   }
 
@@ -318,8 +375,7 @@ class WindowKernel {
 
   // weights_ = exp of the logits minus their maximum; weight_sums_ = sums over the labels of each
   // key pixel; row_ = 1 / sum. Writes `count` values of lse unless that is null.
-  HWY_NOINLINE void softmax(size_t panel, float* lse, size_t count) {
-    mask(panel);
+  HWY_NOINLINE void softmax(float* lse, size_t count) {
     const F f;
     V top[kVecs], total[kVecs];
     for (size_t n = 0; n < kVecs; ++n) {
@@ -345,17 +401,15 @@ class WindowKernel {
         hn::Store(sum[n], f, weight_sums_ + pixel * kQ + n * kLanes);
         total[n] = hn::Add(total[n], sum[n]);
       }
+      ahead_.step(s_.labels * kVecs * kSoftmaxWork);
     }
     for (size_t n = 0; n < kVecs; ++n)
       hn::Store(hn::Div(hn::Set(f, 1.0f), total[n]), f, row_ + n * kLanes);
     if (!lse) return;
-    HWY_ALIGN float tops[kQ];
-    HWY_ALIGN float totals[kQ];
-    for (size_t n = 0; n < kVecs; ++n) {
-      hn::Store(top[n], f, tops + n * kLanes);
-      hn::Store(total[n], f, totals + n * kLanes);
-    }
-    for (size_t i = 0; i < count; ++i) lse[i] = tops[i] + std::log2(totals[i]);
+    HWY_ALIGN float sums[kQ];
+    for (size_t n = 0; n < kVecs; ++n)
+      hn::Store(hn::Add(top[n], hn::Log2(f, total[n])), f, sums + n * kLanes);
+    std::copy_n(sums, count, lse);
   }
 
   // From the masked logits minus lse in weights_: the weights, the gradients of the natural logits
@@ -375,16 +429,13 @@ class WindowKernel {
       }
       NMRF_UNROLL for (size_t n = 0; n < kVecs; ++n)
           hn::Store(sum[n], f, weight_sums_ + pixel * kQ + n * kLanes);
+      ahead_.step(s_.labels * kVecs * kSoftmaxWork);
     }
     V total[kVecs];
     for (size_t n = 0; n < kVecs; ++n) total[n] = hn::Zero(f);
-    const StoreGradient<kVecs> finish{slopes_,
-                                      weights_,
-                                      has_.value ? grad_by_key_pixel_ + panel * kQ : nullptr,
-                                      panels_ * kQ,
-                                      pixel_of_key_.data(),
-                                      tokens_,
-                                      total};
+    const StoreGradient<kVecs> finish{
+        slopes_, weights_, grad_by_key_pixel_ + panel * kQ, panels_ * kQ, pixel_of_key_.data(),
+        tokens_, total};
     score_panel<kVecs, kD>(v_, tokens_, grad_panels_ + panel * kQ * kD, s_.depth, StartAtZero(),
                            finish);
     size_t u = 0;
@@ -538,7 +589,8 @@ class WindowKernel {
   float* query_slopes_ = nullptr;       // [key][query pixel]
   float *grad_k_ = nullptr, *grad_v_ = nullptr;
   std::vector<int32_t> pixel_of_key_, first_pixel_, lane_pixel_;
-  std::vector<int64_t> place_, place_grad_;
+  std::vector<int64_t> place_qkv_, place_out_, place_grad_;  // [kGroup + 1][padded]
+  Ahead ahead_;
 };
 
 }  // namespace nmrf::ops::kernels::HWY_NAMESPACE

@@ -46,30 +46,44 @@ template <size_t kD, size_t kR, size_t kN, bool kNeighbours>
 HWY_INLINE void sheet_tile(const float* tokens, size_t depth, const float* sheet, size_t columns,
                            const float* start, float* out, size_t out_stride) {
   const F f;
-  V acc[kR][kN];
   const size_t next = kNeighbours ? kD * columns : 0;  // the sheet of the next column of pixels
+  // A few sums alone would wait for each other: then odd and even d are summed apart.
+  constexpr size_t kParts = kR * kN <= 4 ? 2 : 1;
+  V acc[kParts][kR][kN];
   NMRF_UNROLL for (size_t r = 0; r < kR; ++r) {
-    NMRF_UNROLL for (size_t n = 0; n < kN; ++n) acc[r][n] =
-        start ? hn::LoadU(f, start + (kNeighbours ? r * columns : 0) + n * kLanes) : hn::Zero(f);
-  }
-  for (size_t d = 0; d < depth; ++d, sheet += columns, ++tokens) {
-    if (kNeighbours) {
-      NMRF_UNROLL for (size_t r = 0; r < kR; ++r) {
-        const V token = hn::Set(f, tokens[r * kD]);
-        NMRF_UNROLL for (size_t n = 0; n < kN; ++n) acc[r][n] =
-            hn::MulAdd(token, hn::LoadU(f, sheet + r * next + n * kLanes), acc[r][n]);
-      }
-    } else {
-      V right[kN];
-      NMRF_UNROLL for (size_t n = 0; n < kN; ++n) right[n] = hn::LoadU(f, sheet + n * kLanes);
-      NMRF_UNROLL for (size_t r = 0; r < kR; ++r) {
-        const V token = hn::Set(f, tokens[r * kD]);
-        NMRF_UNROLL for (size_t n = 0; n < kN; ++n) acc[r][n] =
-            hn::MulAdd(token, right[n], acc[r][n]);
-      }
+    NMRF_UNROLL for (size_t n = 0; n < kN; ++n) {
+      acc[kParts - 1][r][n] = hn::Zero(f);
+      acc[0][r][n] =
+          start ? hn::LoadU(f, start + (kNeighbours ? r * columns : 0) + n * kLanes) : hn::Zero(f);
     }
   }
-  store_tile(acc, out, out_stride);
+  auto add = [&](V(&sum)[kR][kN]) HWY_ATTR {
+    V right[kN];
+    NMRF_UNROLL for (size_t n = 0; n < kN; ++n) right[n] = hn::LoadU(f, sheet + n * kLanes);
+    NMRF_UNROLL for (size_t r = 0; r < kR; ++r) {
+      const V token = hn::Set(f, tokens[r * kD]);
+      if (kNeighbours && r > 0) {
+        NMRF_UNROLL for (size_t n = 0; n < kN; ++n) right[n] =
+            hn::LoadU(f, sheet + r * next + n * kLanes);
+      }
+      NMRF_UNROLL for (size_t n = 0; n < kN; ++n) sum[r][n] =
+          hn::MulAdd(token, right[n], sum[r][n]);
+    }
+    sheet += columns;
+    ++tokens;
+  };
+  size_t d = 0;
+  for (; d + kParts <= depth; d += kParts) {
+    NMRF_UNROLL for (size_t part = 0; part < kParts; ++part) add(acc[part]);
+  }
+  if (d < depth) add(acc[0]);
+  if (kParts == 2) {
+    NMRF_UNROLL for (size_t r = 0; r < kR; ++r) {
+      NMRF_UNROLL for (size_t n = 0; n < kN; ++n) acc[0][r][n] =
+          hn::Add(acc[0][r][n], acc[kParts - 1][r][n]);
+    }
+  }
+  store_tile(acc[0], out, out_stride);
 }
 
 template <size_t kD, size_t kR, bool kNeighbours>
@@ -88,19 +102,55 @@ HWY_INLINE void sheet_rows(const float* tokens, size_t depth, const float* sheet
                                        at(start, n * kLanes), out + n * kLanes, out_stride);
 }
 
+// The same for four labels of two pixels, one above the other, which share the columns from `sheet`
+// on but for a shift by `window`: twice the products for each value read. Writes kN vectors of each
+// row; those of the upper pixel begin `window` columns early.
+template <size_t kD, size_t kN>
+HWY_INLINE void sheet_pair(const float* upper, const float* lower, size_t depth, const float* sheet,
+                           size_t columns, const float* start, size_t window, float* upper_out,
+                           float* lower_out, size_t out_stride) {
+  const F f;
+  V acc[8][kN];
+  NMRF_UNROLL for (size_t n = 0; n < kN; ++n) {
+    const V first = start ? hn::LoadU(f, start + n * kLanes) : hn::Zero(f);
+    NMRF_UNROLL for (size_t r = 0; r < 8; ++r) acc[r][n] = first;
+  }
+  for (size_t d = 0; d < depth; ++d, sheet += columns) {
+    V right[kN];
+    NMRF_UNROLL for (size_t n = 0; n < kN; ++n) right[n] = hn::LoadU(f, sheet + n * kLanes);
+    NMRF_UNROLL for (size_t r = 0; r < 4; ++r) {
+      const V token = hn::Set(f, upper[r * kD + d]);
+      NMRF_UNROLL for (size_t n = 0; n < kN; ++n) acc[r][n] =
+          hn::MulAdd(token, right[n], acc[r][n]);
+    }
+    NMRF_UNROLL for (size_t r = 0; r < 4; ++r) {
+      const V token = hn::Set(f, lower[r * kD + d]);
+      NMRF_UNROLL for (size_t n = 0; n < kN; ++n) acc[4 + r][n] =
+          hn::MulAdd(token, right[n], acc[4 + r][n]);
+    }
+  }
+  NMRF_UNROLL for (size_t r = 0; r < 4; ++r) {
+    NMRF_UNROLL for (size_t n = 0; n < kN; ++n) {
+      hn::StoreU(acc[r][n], f, upper_out + r * out_stride + n * kLanes - window);
+      hn::Store(acc[4 + r][n], f, lower_out + r * out_stride + n * kLanes);
+    }
+  }
+}
+
 // Products of all tokens of a window with the encodings between their pixel and every other:
 // out[t][pixel]. tokens: [M * M * labels][kD]; sheets, starts: see WindowTableLayout; starts may be
-// null, and so may sheets (then out = starts). out_stride is a multiple of the lanes.
+// null, and so may sheets (then out = starts). out_stride is a multiple of the lanes and leaves M
+// values beyond a row that may be overwritten; so are M values before the first one.
 template <size_t kD>
 HWY_NOINLINE void position_products(const float* tokens, size_t depth, const float* sheets,
                                     const float* starts, size_t columns, size_t window,
-                                    size_t labels, float* out, size_t out_stride) {
-  const size_t pixels = window * window, vectors = (pixels + kLanes - 1) / kLanes;
+                                    size_t labels, float* out, size_t out_stride, Ahead& ahead) {
+  const size_t vectors = (window * window + kLanes - 1) / kLanes;
   if (!sheets) {
     sheets = starts;
     depth = 0;
   }
-  for_each_run(0, pixels * labels, labels, window, [&](const TokenRun& run) HWY_ATTR {
+  auto of_run = [&](const TokenRun& run) HWY_ATTR {
     const size_t x = run.pixel % window, offset = (window - 1 - run.pixel / window) * window;
     const float* sheet = sheets + x * kD * columns + offset;
     const float* start = starts ? starts + x * columns + offset : nullptr;
@@ -118,7 +168,33 @@ HWY_NOINLINE void position_products(const float* tokens, size_t depth, const flo
       sheet_rows<kD, 2, false>(token, depth, sheet, columns, start, vectors, to, out_stride);
     else
       sheet_rows<kD, 1, false>(token, depth, sheet, columns, start, vectors, to, out_stride);
-  });
+    ahead.step(kProductWork);
+  };
+  if (labels == 1) {
+    for_each_run(0, window * window, labels, window, of_run);
+    return;
+  }
+  // Column by column, so that one sheet stays in the first-level cache.
+  const bool pairs =
+      kAccumulators == 24 && labels == 4 && vectors == 3 && window * window + window <= 3 * kLanes;
+  for (size_t x = 0; x < window; ++x) {
+    size_t y = 0;
+    if constexpr (kAccumulators == 24) {
+      for (; pairs && y + 2 <= window; y += 2) {
+        const size_t offset = (window - 2 - y) * window;
+        const size_t upper = (y * window + x) * labels, lower = upper + window * labels;
+        sheet_pair<kD, 3>(tokens + upper * kD, tokens + lower * kD, depth,
+                          sheets + x * kD * columns + offset, columns,
+                          starts ? starts + x * columns + offset : nullptr, window,
+                          out + upper * out_stride, out + lower * out_stride, out_stride);
+        ahead.step(2 * kProductWork);
+      }
+    }
+    for (; y < window; ++y) {
+      const size_t first = (y * window + x) * labels;
+      for_each_run(first, first + labels, labels, window, of_run);
+    }
+  }
 }
 
 // How the weights between one run of tokens and all pixels are stored, and where the encodings lie.
