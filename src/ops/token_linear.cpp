@@ -198,20 +198,18 @@ struct ProjectionFunction : torch::autograd::Function<ProjectionFunction> {
                                const Tensor& w0, const Tensor& b0, const Tensor& w1,
                                const Tensor& b1, const Tensor& w2, const Tensor& b2, int64_t maps,
                                int64_t extra_uses) {
-    context->save_for_backward({x, norm_weight, norm_bias, extra, w0, b0, w1, b1, w2, b2});
+    const variable_list read{x, norm_weight, norm_bias, extra, w0, b0, w1, b1, w2, b2};
+    context->save_for_backward(read);
     context->saved_data["maps"] = maps;
     context->saved_data["extra_uses"] = extra_uses;
-    Inputs in =
-        inputs(x, norm_weight, norm_bias, extra, {w0, b0, w1, b1, w2, b2}, maps, extra_uses);
-    in.residual = residual;
+    Inputs in = inputs(read, maps, extra_uses);
+    in.residual = tokens::unless_stand_in(residual);
     return run_forward(in);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& above) {
-    auto saved = context->get_saved_variables();
-    auto in =
-        inputs(saved[0], saved[1], saved[2], saved[3], {saved.begin() + 4, saved.end()},
-               context->saved_data["maps"].toInt(), context->saved_data["extra_uses"].toInt());
+    auto in = inputs(context->get_saved_variables(), context->saved_data["maps"].toInt(),
+                     context->saved_data["extra_uses"].toInt());
     bool to_parameters = false;
     for (std::size_t i : {1, 2, 5, 6, 7, 8, 9, 10})
       to_parameters = to_parameters || context->needs_input_grad(i);
@@ -224,14 +222,14 @@ struct ProjectionFunction : torch::autograd::Function<ProjectionFunction> {
   }
 
  private:
-  static Inputs inputs(const Tensor& x, const Tensor& norm_weight, const Tensor& norm_bias,
-                       const Tensor& extra, const variable_list& parameters, int64_t maps,
-                       int64_t extra_uses) {
-    Inputs in{.x = x, .norm_weight = norm_weight, .norm_bias = norm_bias, .extra = extra};
+  // `read`: x, norm weight and bias, extra, then weight and bias of each map.
+  static Inputs inputs(const variable_list& read, int64_t maps, int64_t extra_uses) {
+    auto at = [&](std::size_t i) { return tokens::unless_stand_in(read[i]); };
+    Inputs in{.x = at(0), .norm_weight = at(1), .norm_bias = at(2), .extra = at(3)};
     in.maps = static_cast<int>(maps);
     for (int i = 0; i < in.maps; ++i) {
-      in.weight[i] = parameters[2 * i];
-      in.bias[i] = parameters[2 * i + 1];
+      in.weight[i] = at(4 + 2 * i);
+      in.bias[i] = at(5 + 2 * i);
       in.uses_extra[i] = (extra_uses >> i & 1) != 0;
     }
     return in;
@@ -251,9 +249,11 @@ std::vector<Tensor> run(const Inputs& in) {
   if (!wants_gradient(in)) return run_forward(in);
   int64_t extra_uses = 0;
   for (int i = 0; i < in.maps; ++i) extra_uses |= static_cast<int64_t>(in.uses_extra[i]) << i;
-  return ProjectionFunction::apply(in.x, in.norm_weight, in.norm_bias, in.extra, in.residual,
-                                   in.weight[0], in.bias[0], in.weight[1], in.bias[1], in.weight[2],
-                                   in.bias[2], static_cast<int64_t>(in.maps), extra_uses);
+  auto given = tokens::or_stand_in;
+  return ProjectionFunction::apply(
+      in.x, given(in.norm_weight), given(in.norm_bias), given(in.extra), given(in.residual),
+      in.weight[0], given(in.bias[0]), given(in.weight[1]), given(in.bias[1]), given(in.weight[2]),
+      given(in.bias[2]), static_cast<int64_t>(in.maps), extra_uses);
 }
 
 // The plain form.

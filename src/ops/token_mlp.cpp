@@ -197,11 +197,12 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
 
  private:
   static Inputs inputs(const variable_list& all, int64_t layers, bool gelu, bool residual) {
-    Inputs in{all[0], all[1], all[2], all[3], all[4], all[5]};
+    auto at = [&](std::size_t i) { return tokens::unless_stand_in(all[i]); };
+    Inputs in{at(0), at(1), at(2), at(3), at(4), at(5)};
     in.layers = static_cast<int>(layers);
     for (int i = 0; i < in.layers; ++i) {
-      in.weight[i] = all[6 + 2 * i];
-      in.bias[i] = all[7 + 2 * i];
+      in.weight[i] = at(6 + 2 * i);
+      in.bias[i] = at(7 + 2 * i);
     }
     in.activation = gelu ? Activation::kGelu : Activation::kRelu;
     in.residual = residual;
@@ -244,9 +245,11 @@ Tensor run(const Inputs& in) {
   }
   if (!fast) return run_plain(in);
   if (!gradient || !torch::GradMode::is_enabled()) return run_forward(in);
-  return MlpFunction::apply(in.x, in.message, in.entry_weight, in.entry_bias, in.norm_weight,
-                            in.norm_bias, in.weight[0], in.bias[0], in.weight[1], in.bias[1],
-                            in.weight[2], in.bias[2], static_cast<int64_t>(in.layers),
+  auto given = tokens::or_stand_in;
+  return MlpFunction::apply(in.x, given(in.message), given(in.entry_weight), given(in.entry_bias),
+                            given(in.norm_weight), given(in.norm_bias), in.weight[0],
+                            given(in.bias[0]), in.weight[1], given(in.bias[1]), given(in.weight[2]),
+                            given(in.bias[2]), static_cast<int64_t>(in.layers),
                             in.activation == Activation::kGelu, in.residual);
 }
 

@@ -32,6 +32,14 @@ inline const float* data_or_null(const torch::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
 }
 
+// libtorch's autograd functions take no undefined tensors: an empty vector stands in for one.
+inline torch::Tensor or_stand_in(const torch::Tensor& tensor) {
+  return tensor.defined() ? tensor : torch::empty({0}, torch::kFloat);
+}
+inline torch::Tensor unless_stand_in(const torch::Tensor& tensor) {
+  return tensor.dim() == 1 && tensor.size(0) == 0 ? torch::Tensor() : tensor;
+}
+
 // Into how many ranges to split `tokens` rows: one a thread, none smaller than a few register
 // tiles.
 inline int64_t range_count(int64_t tokens) {

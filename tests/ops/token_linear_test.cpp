@@ -19,7 +19,8 @@ namespace {
 using torch::Tensor;
 using Tensors = std::vector<Tensor>;
 
-// Runs a body on every SIMD target of this machine, with one and with two threads.
+// Runs a body on every SIMD target of this machine, with one and with two threads; else tests have
+// one.
 void on_every_target(const std::function<void()>& body) {
   const int threads = at::get_num_threads();
   const auto targets = hwy::SupportedAndGeneratedTargets();
@@ -61,10 +62,12 @@ double relative(const Tensor& ours, const Tensor& reference) {
 constexpr double kTolerance = 2e-5;
 
 // `call` maps inputs to results; all defined inputs get gradients unless listed in `frozen`.
-// Compares results and gradients of the fast form in float with those of the plain form in double.
+// Compares results and gradients of the fast form in float, on every SIMD target with one and with
+// two threads, with those of the plain form in double.
 void compare(const Tensors& inputs, const std::function<Tensors(const Tensors&)>& call,
              const std::vector<std::size_t>& frozen = {}) {
-  auto run = [&](torch::ScalarType type, const Tensors& weights, Tensors& results) {
+  Tensors weights;
+  auto run = [&](torch::ScalarType type, Tensors& results) {
     Tensors leaves;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool fixed = std::find(frozen.begin(), frozen.end(), i) != frozen.end();
@@ -73,32 +76,35 @@ void compare(const Tensors& inputs, const std::function<Tensors(const Tensors&)>
     }
     results = call(leaves);
     Tensor loss = torch::zeros({}, type);
-    for (std::size_t i = 0; i < results.size(); ++i)
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (weights.size() == i) weights.push_back(random(results[i].sizes()));
       loss = loss + (results[i] * weights[i].to(type)).sum();
+    }
     loss.backward();
     Tensors gradients;
     for (const auto& leaf : leaves) gradients.push_back(leaf.defined() ? leaf.grad() : Tensor());
     return gradients;
   };
-  Tensors weights;
-  {
-    torch::NoGradGuard no_grad;
-    for (const auto& result : call(inputs)) weights.push_back(random(result.sizes()));
-  }
-  Tensors ours, reference;
-  auto our_gradients = run(torch::kFloat, weights, ours);
-  auto gradients = run(torch::kDouble, weights, reference);
-  ASSERT_EQ(ours.size(), reference.size());
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    ASSERT_EQ(ours[i].sizes(), reference[i].sizes());
-    EXPECT_LT(relative(ours[i], reference[i]), kTolerance) << "result " << i;
-  }
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    ASSERT_EQ(our_gradients[i].defined(), gradients[i].defined()) << "gradient " << i;
-    if (!gradients[i].defined()) continue;
-    ASSERT_EQ(our_gradients[i].sizes(), gradients[i].sizes()) << "gradient " << i;
-    EXPECT_LT(relative(our_gradients[i], gradients[i]), kTolerance) << "gradient " << i;
-  }
+  Tensors reference;
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto gradients = run(torch::kDouble, reference);
+  at::set_num_threads(threads);
+  on_every_target([&] {
+    Tensors ours;
+    const auto our_gradients = run(torch::kFloat, ours);
+    ASSERT_EQ(ours.size(), reference.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      ASSERT_EQ(ours[i].sizes(), reference[i].sizes());
+      EXPECT_LT(relative(ours[i], reference[i]), kTolerance) << "result " << i;
+    }
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      ASSERT_EQ(our_gradients[i].defined(), gradients[i].defined()) << "gradient " << i;
+      if (!gradients[i].defined()) continue;
+      ASSERT_EQ(our_gradients[i].sizes(), gradients[i].sizes()) << "gradient " << i;
+      EXPECT_LT(relative(our_gradients[i], gradients[i]), kTolerance) << "gradient " << i;
+    }
+  });
 }
 
 struct ProjectionCase {
@@ -124,28 +130,23 @@ void check_projection(const ProjectionCase& c) {
 }
 
 TEST(NormLinear, OwnExtraChannels) {
-  on_every_target([] {
-    torch::manual_seed(1);
-    for (int64_t tokens : {1, 7, 33, 1003})
-      check_projection({tokens, 1, 128, 31, false, true, true});
-    for (int64_t channels : {16, 64, 96})
-      check_projection({37, 3, channels, 31, false, channels != 64, true});
-    check_projection({29, 2, 20, 5, false, true, true});  // no multiple of any vector
-    check_projection({41, 2, 64, 0, false, true, true});
-    check_projection({41, 2, 64, 31, false, false, false});
-    check_projection({19, 2, 300, 31, false, false, false});  // deeper than one pass of a product
-  });
+  torch::manual_seed(1);
+  for (int64_t tokens : {1, 7, 33, 1003}) check_projection({tokens, 1, 128, 31, false, true, true});
+  for (int64_t channels : {16, 64, 96})
+    check_projection({37, 3, channels, 31, false, channels != 64, true});
+  check_projection({29, 2, 20, 5, false, true, true});  // no multiple of any vector
+  check_projection({41, 2, 64, 0, false, true, true});
+  check_projection({41, 2, 64, 31, false, false, false});
+  check_projection({19, 2, 300, 31, false, false, false});  // deeper than one pass of a product
 }
 
 TEST(NormLinear, ExtraSharedByTheLabelsOfAPixel) {
-  on_every_target([] {
-    torch::manual_seed(2);
-    for (int64_t labels = 1; labels <= 6; ++labels)
-      check_projection({67, labels, labels % 2 ? 128 : 64, labels % 2 ? 64 : 32, true, true, true});
-    check_projection({1, 4, 96, 32, true, true, true});
-    check_projection({353, 4, 16, 33, true, false, false});
-    check_projection({3, 50, 16, 8, true, true, true});  // more labels than a tile has rows
-  });
+  torch::manual_seed(2);
+  for (int64_t labels = 1; labels <= 6; ++labels)
+    check_projection({67, labels, labels % 2 ? 128 : 64, labels % 2 ? 64 : 32, true, true, true});
+  check_projection({1, 4, 96, 32, true, true, true});
+  check_projection({353, 4, 16, 33, true, false, false});
+  check_projection({3, 50, 16, 8, true, true, true});  // more labels than a tile has rows
 }
 
 TEST(NormLinear, GradientsOnlyWhereWanted) {
@@ -165,95 +166,84 @@ TEST(NormLinear, GradientsOnlyWhereWanted) {
 }
 
 TEST(LinearResidual, MatchesThePlainForm) {
-  on_every_target([] {
-    torch::manual_seed(4);
-    for (int64_t tokens : {1, 7, 33, 1003})
-      for (int64_t channels : {16, 64, 96, 128}) {
-        auto map = random_linear(channels, channels, tokens != 33);
-        compare({random({tokens, channels}), map.weight, map.bias, random({tokens, channels})},
-                [](const Tensors& t) {
-                  return Tensors{linear_residual(t[0], {t[1], t[2]}, t[3])};
-                });
-      }
-    auto map = random_linear(24, 40);
-    compare({random({3, 5, 24}), map.weight, map.bias, random({3, 5, 40})}, [](const Tensors& t) {
-      return Tensors{linear_residual(t[0], {t[1], t[2]}, t[3])};
-    });
+  torch::manual_seed(4);
+  for (int64_t tokens : {1, 7, 33, 1003})
+    for (int64_t channels : {16, 64, 96, 128}) {
+      auto map = random_linear(channels, channels, tokens != 33);
+      compare({random({tokens, channels}), map.weight, map.bias, random({tokens, channels})},
+              [](const Tensors& t) {
+                return Tensors{linear_residual(t[0], {t[1], t[2]}, t[3])};
+              });
+    }
+  auto map = random_linear(24, 40);
+  compare({random({3, 5, 24}), map.weight, map.bias, random({3, 5, 40})}, [](const Tensors& t) {
+    return Tensors{linear_residual(t[0], {t[1], t[2]}, t[3])};
   });
 }
 
 TEST(Mlp, MatchesThePlainForm) {
-  on_every_target([] {
-    torch::manual_seed(5);
-    struct Case {
-      int64_t tokens, in, hidden, out;
-      bool bias;
-    };
-    for (const Case& c :
-         {Case{1, 128, 512, 128, true}, Case{7, 160, 128, 128, true}, Case{33, 36, 64, 96, false},
-          Case{1003, 64, 192, 64, true}, Case{50, 17, 23, 5, true}}) {
-      auto fc1 = random_linear(c.in, c.hidden, c.bias),
-           fc2 = random_linear(c.hidden, c.out, c.bias);
-      compare({random({c.tokens, c.in}), fc1.weight, fc1.bias, fc2.weight, fc2.bias},
-              [](const Tensors& t) {
-                return Tensors{mlp(t[0], {t[1], t[2]}, {t[3], t[4]})};
-              });
-    }
-  });
+  torch::manual_seed(5);
+  struct Case {
+    int64_t tokens, in, hidden, out;
+    bool bias;
+  };
+  for (const Case& c :
+       {Case{1, 128, 512, 128, true}, Case{7, 160, 128, 128, true}, Case{33, 36, 64, 96, false},
+        Case{1003, 64, 192, 64, true}, Case{50, 17, 23, 5, true}}) {
+    auto fc1 = random_linear(c.in, c.hidden, c.bias), fc2 = random_linear(c.hidden, c.out, c.bias);
+    compare({random({c.tokens, c.in}), fc1.weight, fc1.bias, fc2.weight, fc2.bias},
+            [](const Tensors& t) {
+              return Tensors{mlp(t[0], {t[1], t[2]}, {t[3], t[4]})};
+            });
+  }
 }
 
 TEST(Mlp, ResidualWithNorm) {
-  on_every_target([] {
-    torch::manual_seed(6);
-    for (int64_t tokens : {1, 7, 33, 1003}) {
-      const int64_t channels = tokens == 33 ? 96 : tokens == 1003 ? 16 : 128;
-      auto fc1 = random_linear(channels, 4 * channels), fc2 = random_linear(4 * channels, channels);
-      auto norm = random_norm(channels);
-      compare({random({1, tokens, channels}), norm.weight, norm.bias, fc1.weight, fc1.bias,
-               fc2.weight, fc2.bias},
-              [](const Tensors& t) {
-                return Tensors{mlp_residual(t[0], {t[1], t[2]}, {t[3], t[4]}, {t[5], t[6]})};
-              });
-    }
-  });
+  torch::manual_seed(6);
+  for (int64_t tokens : {1, 7, 33, 1003}) {
+    const int64_t channels = tokens == 33 ? 96 : tokens == 1003 ? 16 : 128;
+    auto fc1 = random_linear(channels, 4 * channels), fc2 = random_linear(4 * channels, channels);
+    auto norm = random_norm(channels);
+    compare({random({1, tokens, channels}), norm.weight, norm.bias, fc1.weight, fc1.bias,
+             fc2.weight, fc2.bias},
+            [](const Tensors& t) {
+              return Tensors{mlp_residual(t[0], {t[1], t[2]}, {t[3], t[4]}, {t[5], t[6]})};
+            });
+  }
 }
 
 TEST(Mlp, MessageThenMlp) {
-  on_every_target([] {
-    torch::manual_seed(7);
-    for (int64_t tokens : {1, 7, 33, 1003}) {
-      const int64_t channels = tokens == 33 ? 20 : tokens == 1003 ? 64 : 128;
-      const int64_t heard = tokens == 7 ? 96 : channels;
-      auto entry = random_linear(heard, channels, tokens != 1);
-      auto norm = random_norm(channels);
-      auto fc1 = random_linear(channels, 3 * channels), fc2 = random_linear(3 * channels, channels);
-      compare({random({1, tokens, channels}), random({1, tokens, heard}), entry.weight, entry.bias,
-               norm.weight, norm.bias, fc1.weight, fc1.bias, fc2.weight, fc2.bias},
-              [](const Tensors& t) {
-                return Tensors{message_mlp_residual(t[0], t[1], {t[2], t[3]}, {t[4], t[5]},
-                                                    {t[6], t[7]}, {t[8], t[9]})};
-              });
-    }
-  });
+  torch::manual_seed(7);
+  for (int64_t tokens : {1, 7, 33, 1003}) {
+    const int64_t channels = tokens == 33 ? 20 : tokens == 1003 ? 64 : 128;
+    const int64_t heard = tokens == 7 ? 96 : channels;
+    auto entry = random_linear(heard, channels, tokens != 1);
+    auto norm = random_norm(channels);
+    auto fc1 = random_linear(channels, 3 * channels), fc2 = random_linear(3 * channels, channels);
+    compare({random({1, tokens, channels}), random({1, tokens, heard}), entry.weight, entry.bias,
+             norm.weight, norm.bias, fc1.weight, fc1.bias, fc2.weight, fc2.bias},
+            [](const Tensors& t) {
+              return Tensors{message_mlp_residual(t[0], t[1], {t[2], t[3]}, {t[4], t[5]},
+                                                  {t[6], t[7]}, {t[8], t[9]})};
+            });
+  }
 }
 
 TEST(Mlp, ReluHeads) {
-  on_every_target([] {
-    torch::manual_seed(8);
-    for (int64_t out : {1, 16, 64}) {
-      auto a = random_linear(96, 96), b = random_linear(96, 96), c = random_linear(96, out);
-      compare({random({3, 67, 96}), a.weight, a.bias, b.weight, b.bias, c.weight, c.bias},
-              [](const Tensors& t) {
-                return Tensors{relu_mlp(t[0], {t[1], t[2]}, {t[3], t[4]}, {t[5], t[6]})};
-              });
-    }
-  });
+  torch::manual_seed(8);
+  for (int64_t out : {1, 16, 64}) {
+    auto a = random_linear(96, 96), b = random_linear(96, 96), c = random_linear(96, out);
+    compare({random({3, 67, 96}), a.weight, a.bias, b.weight, b.bias, c.weight, c.bias},
+            [](const Tensors& t) {
+              return Tensors{relu_mlp(t[0], {t[1], t[2]}, {t[3], t[4]}, {t[5], t[6]})};
+            });
+  }
 }
 
 // GELU and its slope through a network that is nothing but GELU.
 TEST(Mlp, GeluIsExact) {
   on_every_target([] {
-    const int64_t count = 400'000;
+    const int64_t count = 160'000;
     auto x = torch::linspace(-12, 12, count, torch::kDouble).to(torch::kFloat).view({-1, 16});
     x.requires_grad_(true);
     auto same = torch::eye(16);
@@ -310,6 +300,20 @@ TEST(Tokens, RepeatExactly) {
   at::set_num_threads(1);  // results, unlike sums over all tokens, do not depend on the split
   EXPECT_TRUE(torch::equal(y1, run(first)));
   at::set_num_threads(threads);
+}
+
+TEST(Tokens, TheSwitchChooses) {
+  auto fc1 = random_linear(16, 32), fc2 = random_linear(32, 16);
+  auto x = random({3, 16}).requires_grad_(true);
+  auto fast = [&] {
+    auto name =
+        mlp(x, fc1, fc2).grad_fn()->name() + norm_linear(x, {}, {}, {fc1})[0].grad_fn()->name();
+    return name.find("MlpFunction") != std::string::npos &&
+           name.find("ProjectionFunction") != std::string::npos;
+  };
+  EXPECT_TRUE(fast());
+  FastGuard plain(false);
+  EXPECT_FALSE(fast());
 }
 
 TEST(Tokens, NothingAndNotANumber) {
