@@ -86,7 +86,10 @@ void compare(const Tensors& inputs, const std::function<Tensors(const Tensors&)>
     return gradients;
   };
   Tensors reference;
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
   const auto gradients = run(torch::kDouble, reference);
+  at::set_num_threads(threads);
   on_every_target([&] {
     Tensors ours;
     const auto our_gradients = run(torch::kFloat, ours);
@@ -240,7 +243,7 @@ TEST(Mlp, ReluHeads) {
 // GELU and its slope through a network that is nothing but GELU.
 TEST(Mlp, GeluIsExact) {
   on_every_target([] {
-    const int64_t count = 400'000;
+    const int64_t count = 160'000;
     auto x = torch::linspace(-12, 12, count, torch::kDouble).to(torch::kFloat).view({-1, 16});
     x.requires_grad_(true);
     auto same = torch::eye(16);
@@ -297,6 +300,20 @@ TEST(Tokens, RepeatExactly) {
   at::set_num_threads(1);  // results, unlike sums over all tokens, do not depend on the split
   EXPECT_TRUE(torch::equal(y1, run(first)));
   at::set_num_threads(threads);
+}
+
+TEST(Tokens, TheSwitchChooses) {
+  auto fc1 = random_linear(16, 32), fc2 = random_linear(32, 16);
+  auto x = random({3, 16}).requires_grad_(true);
+  auto fast = [&] {
+    auto name =
+        mlp(x, fc1, fc2).grad_fn()->name() + norm_linear(x, {}, {}, {fc1})[0].grad_fn()->name();
+    return name.find("MlpFunction") != std::string::npos &&
+           name.find("ProjectionFunction") != std::string::npos;
+  };
+  EXPECT_TRUE(fast());
+  FastGuard plain(false);
+  EXPECT_FALSE(fast());
 }
 
 TEST(Tokens, NothingAndNotANumber) {
