@@ -205,6 +205,7 @@ int cmd_match(int argc, char** argv) {
   const bool many = !total || *total != 1;
   OutputNames names(s, many);
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
+  names.make_ready();
   Run run(s, matcher, names, geometry);
 
   watch_interrupts();

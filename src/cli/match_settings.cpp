@@ -96,6 +96,8 @@ void MatchSettings::add_to(CLI::App& app) {
 
 void MatchSettings::validate() const {
   check(!output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder or a file");
+  check(std::isfinite(match.scale), ErrorKind::kUsage, "--scale {}: expected a factor such as 0.5",
+        match.scale);
   check(lr_threshold >= 0 && std::isfinite(lr_threshold), ErrorKind::kUsage,
         "--lr-threshold {}: expected pixels, 0 or more", lr_threshold);
   cloud.validate();
@@ -129,6 +131,9 @@ OutputNames::OutputNames(const MatchSettings& settings, bool many) {
     folder_ = path.parent_path();
     extension_ = extension;
   }
+}
+
+void OutputNames::make_ready() const {
   if (!folder_.empty()) make_folder(folder_);
   // Before minutes of matching rather than after.
   const std::string folder = folder_.empty() ? "." : folder_.string();

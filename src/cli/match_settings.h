@@ -42,9 +42,10 @@ struct MatchSettings {
 // Where the results of a pair go.
 class OutputNames {
  public:
-  // Makes the folder; throws Error(kUsage) for a name that fits no format, Error(kFailure) when the
-  // folder cannot be made or written to. `many`: more than one pair will come.
+  // Throws Error(kUsage) for a name that fits no format. `many`: more than one pair will come.
   OutputNames(const MatchSettings& settings, bool many);
+  // Makes the folder; throws Error(kFailure) when it cannot be made or written to.
+  void make_ready() const;
 
   // `view` is "" for the left view, "_right" for the right one.
   std::filesystem::path disparity(const std::string& stem, const std::string& view) const;

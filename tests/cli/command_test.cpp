@@ -73,11 +73,15 @@ TEST(Command, UsageErrors) {
       {{"convert", l}, "OUT"},
       {{"convert", l, folder / "model.pth"}, ".safetensors"},
   };
-  for (const auto& mistake : mistakes) {
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& mistake : mistakes) lines.push_back(mistake.arguments);
+  const auto runs = nmrf_all(lines);
+  for (std::size_t i = 0; i < mistakes.size(); ++i) {
+    const Mistake& mistake = mistakes[i];
+    const Outcome& run = runs[i];
     std::string line;
     for (const auto& word : mistake.arguments) line += " " + word;
     SCOPED_TRACE(line);
-    const Outcome run = nmrf(mistake.arguments);
     EXPECT_EQ(run.code, 2);
     EXPECT_TRUE(contains(run.out + run.err, mistake.part)) << run.out << run.err;
     if (!mistake.arguments.empty()) {
@@ -119,9 +123,14 @@ TEST(Command, BadPictures) {
       {"video.avi", "video.avi", "video.avi"},
       {"no*.png", "r*.png", "no file fits the pattern"},
   };
-  for (const auto& item : cases) {
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& item : cases)
+    lines.push_back(match_line({folder / item.left, folder / item.right, "-o", folder / "d.pfm"}));
+  const auto runs = nmrf_all(lines);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Case& item = cases[i];
+    const Outcome& run = runs[i];
     SCOPED_TRACE(item.left + " " + item.right);
-    const Outcome run = match({folder / item.left, folder / item.right, "-o", folder / "d.pfm"});
     EXPECT_EQ(run.code, 3);
     EXPECT_TRUE(contains(run.err, item.part)) << run.err;
     EXPECT_EQ(run.out, "");

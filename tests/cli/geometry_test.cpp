@@ -37,11 +37,14 @@ class MatchDepth : public testing::Test {
  protected:
   void SetUp() override { put_pair(folder_ / "l.png", folder_ / "r.png"); }
   std::string path(const std::string& name) const { return folder_ / name; }
-  Outcome run(std::vector<std::string> more, const std::string& out = "d.pfm") {
+  std::vector<std::string> line(const std::vector<std::string>& more, const std::string& out) {
     std::vector<std::string> arguments{path("l.png"), path("r.png"), "-o", path(out),
                                        "--no-picture"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return match(arguments);
+    return match_line(arguments);
+  }
+  Outcome run(const std::vector<std::string>& more, const std::string& out = "d.pfm") {
+    return nmrf(line(more, out));
   }
   // The depth map (metres, npy) against B f / (d + doffs).
   void expect_depth(const std::string& stem, double f, double doffs) {
@@ -51,6 +54,7 @@ class MatchDepth : public testing::Test {
     for (int y = 0; y < depth.rows; ++y)
       for (int x = 0; x < depth.cols; ++x) {
         const double z = kBaseline * f / (disparity.at<float>(y, x) + doffs);
+        if (std::isinf(z) && std::isinf(depth.at<float>(y, x))) continue;
         ASSERT_NEAR(depth.at<float>(y, x), z, 1e-5 * z);
       }
   }
@@ -98,10 +102,17 @@ TEST_F(MatchDepth, EveryCalibrationKind) {
                    kWidth, kHeight, kF, kF, kCx, right_cx, kCy, kBaseline),
        "stereodemo", kDoffs},
   };
+  std::vector<std::vector<std::string>> lines;
   for (const auto& kind : kinds) {
-    SCOPED_TRACE(kind.file);
     write_file(path(kind.file), kind.content);
-    const Outcome result = run({"--calib", path(kind.file), "--depth-format", "npy", "--json"});
+    lines.push_back(
+        line({"--calib", path(kind.file), "--depth-format", "npy", "--json"}, kind.file + ".pfm"));
+  }
+  const auto results = nmrf_all(lines);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const Kind& kind = kinds[i];
+    const Outcome& result = results[i];
+    SCOPED_TRACE(kind.file);
     ASSERT_EQ(result.code, 0) << result.err;
     const auto line = json_lines(result.out).at(0);
     EXPECT_NEAR(line["calibration"]["focal_px"].get<double>(), kF, 1e-9);
@@ -110,7 +121,7 @@ TEST_F(MatchDepth, EveryCalibrationKind) {
     EXPECT_TRUE(contains(result.err, "f = 80.00 px, baseline = 0.1250 m")) << result.err;
     EXPECT_TRUE(contains(result.err, kind.recognised)) << result.err;
     EXPECT_TRUE(contains(result.err, "depth ")) << result.err;
-    expect_depth("d", kF, kind.doffs);
+    expect_depth(kind.file, kF, kind.doffs);
   }
 }
 
@@ -169,14 +180,22 @@ TEST_F(MatchDepth, FormatsAndFilters) {
   EXPECT_GT(behind, 0u);
   EXPECT_GT(before, 0u);
   EXPECT_LE(behind + before, all);
+  // Pixels of known depth on a grid, those in the mask left out.
+  auto known = [&](int stride, const cv::Mat& mask) {
+    std::size_t count = 0;
+    for (int y = 0; y < kHeight; y += stride)
+      for (int x = 0; x < kWidth; x += stride)
+        count += std::isfinite(metres.at<float>(y, x)) && (mask.empty() || !mask.at<uchar>(y, x));
+    return count;
+  };
+  EXPECT_EQ(all, known(1, {}));
   with({"--stride", "4"});
-  EXPECT_EQ(read_cloud(path("d_cloud.ply")).size(),
-            static_cast<std::size_t>(kWidth * kHeight / 16));
+  EXPECT_EQ(read_cloud(path("d_cloud.ply")).size(), known(4, {}));
   with({"--edge", "0.5"});
   EXPECT_LT(read_cloud(path("d_cloud.ply")).size(), all);
   with({"--lr-check"});
   const cv::Mat mask = cv::imread(path("d_occluded.png"), cv::IMREAD_UNCHANGED);
-  EXPECT_EQ(read_cloud(path("d_cloud.ply")).size(), all - cv::countNonZero(mask));
+  EXPECT_EQ(read_cloud(path("d_cloud.ply")).size(), known(1, mask));
 }
 
 TEST_F(MatchDepth, ScalingKeepsMetres) {
@@ -234,11 +253,11 @@ TEST_F(MatchDepth, CalibrationOfAnotherSize) {
 }
 
 TEST_F(MatchDepth, BadCalibrations) {
+  std::vector<std::vector<std::string>> lines;
+  std::vector<std::pair<int, std::string>> expected;
   auto refused = [&](const std::vector<std::string>& more, int code, const std::string& part) {
-    const Outcome result = run(more, "never.pfm");
-    EXPECT_EQ(result.code, code) << result.err;
-    EXPECT_TRUE(contains(result.err, part)) << result.err;
-    EXPECT_FALSE(fs::exists(path("never.pfm")));
+    lines.push_back(line(more, "never.pfm"));
+    expected.emplace_back(code, part);
   };
   write_file(path("bad.txt"), "hello\n");
   write_file(path("cut.json"), R"({"fx": 100, "cx0":)");
@@ -256,6 +275,12 @@ TEST_F(MatchDepth, BadCalibrations) {
   refused({"--focal", "inf", "--baseline", "0.1"}, 3, "not a finite number");
   refused({"--focal", "80", "--baseline", "0.1", "--z-near", "5", "--z-far", "2"}, 2, "empty");
   refused({"--focal", "80", "--baseline", "0.1", "--stride", "0"}, 2, "stride");
+  const auto results = nmrf_all(lines);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].code, expected[i].first) << results[i].err;
+    EXPECT_TRUE(contains(results[i].err, expected[i].second)) << results[i].err;
+  }
+  EXPECT_FALSE(fs::exists(path("never.pfm")));
 }
 
 }  // namespace

@@ -2,15 +2,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include "core/file.h"
 #include "core/rng.h"
@@ -18,35 +21,57 @@
 
 namespace nmrf::test {
 
+namespace {
+
+// Our environment without what would change the command, and with `settings`.
+std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  // The pictures are small: threads would mostly wait for each other on a busy machine.
+  std::vector<std::string> result{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"};
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    bool ours = false;
+    for (const char* name :
+         {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "NMRF_MODEL=", "NO_COLOR="})
+      ours |= text.rfind(name, 0) == 0;
+    if (!ours) result.push_back(text);
+  }
+  result.insert(result.end(), settings.begin(), settings.end());
+  return result;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
 Process::Process(const std::vector<std::string>& arguments, const RunOptions& options) {
   std::vector<std::string> words{NMRF_COMMAND};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const std::string out = folder_ / "stdout", err = folder_ / "stderr";
-  std::string terminal_name;
+  auto environment = environment_with(options.environment);
+  const std::string out = folder_ / "stdout";
+  std::string err = folder_ / "stderr";
   if (options.terminal) {
     terminal_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal_ < 0 || ::grantpt(terminal_) != 0 || ::unlockpt(terminal_) != 0)
       throw std::runtime_error("no pseudo terminal");
-    terminal_name = ::ptsname(terminal_);
+    err = ::ptsname(terminal_);
   }
-  pid_ = ::fork();
-  if (pid_ == 0) {
-    const int out_fd = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int err_fd = options.terminal ? ::open(terminal_name.c_str(), O_RDWR | O_NOCTTY)
-                                        : ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::dup2(out_fd, STDOUT_FILENO);
-    ::dup2(err_fd, STDERR_FILENO);
-    ::unsetenv("NMRF_MODEL");
-    ::unsetenv("NO_COLOR");
-    ::setenv("OMP_NUM_THREADS", "2", 1);
-    for (const auto& setting : options.environment) ::putenv(::strdup(setting.c_str()));
-    if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(126);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT,
+                                     0600);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(),
+                                     O_RDWR | O_CREAT | O_NOCTTY, 0600);
+  if (!options.folder.empty())
+    ::posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
+  const int code = ::posix_spawn(&pid_, NMRF_COMMAND, &actions, nullptr, pointers_to(words).data(),
+                                 pointers_to(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (code != 0) throw std::runtime_error("the command cannot be started");
 }
 
 Process::~Process() {
@@ -88,14 +113,30 @@ Outcome nmrf(const std::vector<std::string>& arguments, const RunOptions& option
   return Process(arguments, options).wait();
 }
 
-Outcome match(std::vector<std::string> arguments, const RunOptions& options) {
+std::vector<Outcome> nmrf_all(const std::vector<std::vector<std::string>>& runs) {
+  std::vector<Outcome> outcomes(runs.size());
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> workers;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    workers.emplace_back([&] {
+      for (std::size_t at = next++; at < runs.size(); at = next++) outcomes[at] = nmrf(runs[at]);
+    });
+  for (auto& worker : workers) worker.join();
+  return outcomes;
+}
+
+std::vector<std::string> match_line(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "match");
   auto given = [&](const char* option) {
     return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
   };
   if (!given("--model")) arguments.insert(arguments.end(), {"--model", "formula:fast"});
   if (!given("--max-disp")) arguments.insert(arguments.end(), {"--max-disp", "64"});
-  return nmrf(arguments, options);
+  return arguments;
+}
+
+Outcome match(std::vector<std::string> arguments, const RunOptions& options) {
+  return nmrf(match_line(std::move(arguments)), options);
 }
 
 std::pair<cv::Mat, cv::Mat> made_pair(int seed, int width, int height, int shift) {

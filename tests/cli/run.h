@@ -26,7 +26,7 @@ struct RunOptions {
   fs::path folder = {};                       // to run in
 };
 
-// A started command. Its threads are limited to two, so that tests can run side by side.
+// A started command, limited to one thread.
 class Process {
  public:
   explicit Process(const std::vector<std::string>& arguments, const RunOptions& options = {});
@@ -47,6 +47,11 @@ class Process {
 
 // nmrf ARGUMENTS..., until it ends.
 Outcome nmrf(const std::vector<std::string>& arguments, const RunOptions& options = {});
+// Several of them, as many at a time as there are cores; results in the order given.
+std::vector<Outcome> nmrf_all(const std::vector<std::vector<std::string>>& runs);
+// `match` before the arguments and the small untrained network with 64 px of disparity behind them,
+// where they name no other.
+std::vector<std::string> match_line(std::vector<std::string> arguments);
 // nmrf match ARGUMENTS... on the small untrained network with 64 px of disparity.
 Outcome match(std::vector<std::string> arguments, const RunOptions& options = {});
 
