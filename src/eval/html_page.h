@@ -12,8 +12,9 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
 p.note { margin: .2rem 0 .8rem; opacity: .8; max-width: 60rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .22rem .65rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th { background: var(--soft); text-align: right; }
+th, td { padding: .22rem .55rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th { background: var(--soft); text-align: right; vertical-align: bottom; }
+th small { display: block; font-weight: normal; opacity: .7; }
 th.text, td.text { text-align: left; }
 table.sortable th { cursor: pointer; user-select: none; }
 table.sortable th:hover { color: var(--accent); }
@@ -32,7 +33,8 @@ section.image { margin: 1.1rem 0; padding: .7rem .8rem; border: 1px solid var(--
 section.image h4 { margin: 0 0 .4rem; font-size: .95rem; }
 .pictures { display: flex; flex-wrap: wrap; gap: .6rem; }
 figure { margin: 0; }
-figure img { display: block; max-width: 100%; background: #000; }
+.pictures figure { flex: 0 1 calc(25% - .6rem); min-width: 14rem; }
+figure img { display: block; width: 100%; background: #000; }
 figcaption { font-size: .8rem; opacity: .8; }
 pre { white-space: pre-wrap; }
 .failed { color: #b91c1c; }

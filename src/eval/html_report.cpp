@@ -139,7 +139,7 @@ std::string summary_table(const SetResults& results) {
                      cell("method", true, "th") + cell("images", false, "th");
   for (const auto& name : results.set.protocol.columns) {
     const Metric& metric = find_metric(name);
-    html += fmt::format("<th title=\"{}\">{} [{}]</th>", html_text(metric.definition),
+    html += fmt::format("<th title=\"{}\">{}<small>{}</small></th>", html_text(metric.definition),
                         html_text(metric.name), metric.unit);
   }
   html += "</tr></thead><tbody>\n";
@@ -216,7 +216,7 @@ std::string image_table(const SetResults& results, const std::vector<ImageRow>& 
     const Metric& metric = find_metric(name);
     const bool sorted = name == results.set.protocol.headline;
     html +=
-        fmt::format("<th title=\"{}\"{}>{} [{}]</th>", html_text(metric.definition),
+        fmt::format("<th title=\"{}\"{}>{}<small>{}</small></th>", html_text(metric.definition),
                     sorted ? " aria-sort=\"descending\"" : "", html_text(metric.name), metric.unit);
   }
   html += cell("time [s]", false, "th") + "</tr></thead><tbody>\n";
@@ -246,12 +246,13 @@ std::string image_sections(const SetResults& results, const std::vector<ImageRow
   const Metric& metric = find_metric(results.set.protocol.headline);
   std::string html;
   for (std::size_t r = 0; r < std::min(shown, rows.size()); ++r) {
-    html += fmt::format("<section class=\"image\" id=\"{}\"><h4>{}</h4><div class=\"pictures\">\n",
+    html += fmt::format("<section class=\"image\" id=\"{}\"><h4>{}</h4>\n",
                         anchor(results, rows[r].name), html_text(rows[r].name));
     bool left = false;
     for (std::size_t m = 0; m < rows[r].methods.size(); ++m) {
       const ImageResult* image = rows[r].methods[m];
       if (!image) continue;
+      html += "<div class=\"pictures\">";
       auto show = [&](const char* kind, const std::string& caption) {
         if (const auto found = image->pictures.find(kind); found != image->pictures.end())
           html += embedded(found->second, caption);
@@ -266,16 +267,17 @@ std::string image_sections(const SetResults& results, const std::vector<ImageRow
       show("disparity", method + ": disparity");
       show("error", method + ": error" + value);
       show("best", method + ": error of the best candidate label");
+      html += "</div>\n";
     }
-    html += "</div></section>\n";
+    html += "</section>\n";
   }
   return html;
 }
 
 std::string error_legend() {
   std::string html =
-      "<div class=\"legend\"><span>error maps, px (or 5 % of the truth for 3 px, "
-      "if that is more):</span>";
+      "<div class=\"legend\"><span>errors in px (beyond 60 px of truth, 3 px "
+      "stand for 5 % of it):</span>";
   double n = 0.0625;
   std::string from = "0";
   for (int step = 0; step < 10; ++step, n *= 2) {
@@ -295,8 +297,9 @@ std::string set_html(const SetResults& results, const HtmlReportOptions& options
                    [&](const SummaryRow& row) { return row.region == region; }))
     region = "all";
   std::string html =
-      fmt::format("<h2 id=\"{0}\">{0}</h2>\n<p class=\"note\">{1} images. {2}</p>\n",
-                  html_text(results.set.label), results.images, html_text(describe(results)));
+      fmt::format("<h2 id=\"{0}\">{0}</h2>\n<p class=\"note\">{1} image{3}. {2}</p>\n",
+                  html_text(results.set.label), results.images, html_text(describe(results)),
+                  results.images == 1 ? "" : "s");
   html += summary_table(results);
   for (const auto& method : results.methods) {
     if (method.missing > 0)
@@ -326,12 +329,18 @@ std::string set_html(const SetResults& results, const HtmlReportOptions& options
 }
 
 std::string about_html(const nlohmann::json& about) {
+  auto text = [](const nlohmann::json& value) {
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    return html_text(value.is_string() ? value.get<std::string>()
+                                       : value.dump(-1, ' ', false, replace));
+  };
   std::string html = "<dl class=\"about\">\n";
   for (const auto& [key, value] : about.items()) {
-    const auto replace = nlohmann::json::error_handler_t::replace;
-    html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html_text(key),
-                        html_text(value.is_string() ? value.get<std::string>()
-                                                    : value.dump(-1, ' ', false, replace)));
+    html += fmt::format("<dt>{}</dt><dd>", html_text(key));
+    if (!value.is_object()) html += text(value);
+    for (auto item = value.begin(); value.is_object() && item != value.end(); ++item)
+      html += fmt::format("{}: {}<br>", html_text(item.key()), text(item.value()));
+    html += "</dd>\n";
   }
   return html + "</dl>\n";
 }

@@ -61,11 +61,11 @@ std::string csv_text(const std::string& text) {
 const char* aggregation_text(Aggregation aggregation) {
   switch (aggregation) {
     case Aggregation::kImages:
-      return "each number is the mean of the images' own values";
+      return "Each number is the mean of the images' own values";
     case Aggregation::kWeighted:
-      return "each number is the mean of the images' own values, weighted as the benchmark does";
+      return "Each number is the mean of the images' own values, weighted as the benchmark does";
     case Aggregation::kPixels:
-      return "each number is taken over the pixels of all images together";
+      return "Each number is taken over the pixels of all images together";
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <opencv2/imgproc.hpp>
+#include <set>
 #include <thread>
 
 #include "model/formula.h"
@@ -92,6 +93,58 @@ TEST(Matcher, ScaleScalesSizeAndDisparity) {
   Disparity full = matcher().match(left, right, {.scale = 0.5, .full_size = true});
   EXPECT_EQ(full.map.size(), cv::Size(128, 80));
   EXPECT_FLOAT_EQ(full.map.at<float>(20, 20), 2 * half.map.at<float>(10, 10));
+}
+
+TEST(Matcher, KeepsLabelsAndSeeds) {
+  cv::Mat left = random_image(37, 61, CV_8UC3, 5), right = random_image(37, 61, CV_8UC3, 6);
+  Disparity plain = matcher().match(left, right);
+  EXPECT_TRUE(plain.labels.empty() && plain.seeds.empty());
+  Disparity kept = matcher().match(left, right, {.keep_labels = true});
+  EXPECT_TRUE(same(kept.map, plain.map));
+  const int k = preset_options("fast").labels;
+  for (const cv::Mat* cells : {&kept.labels, &kept.seeds}) {
+    EXPECT_EQ(cells->size(), cv::Size(8, 5));  // of the image padded to multiples of 8
+    EXPECT_EQ(cells->type(), CV_32FC(k));
+  }
+  // Seeds are planes of 8 px below the limit; no pixel has one twice.
+  for (int y = 0; y < 5; ++y)
+    for (int x = 0; x < 8; ++x) {
+      const float* seed = kept.seeds.ptr<float>(y) + x * k;
+      std::set<float> distinct(seed, seed + k);
+      EXPECT_EQ(distinct.size(), static_cast<std::size_t>(k));
+      for (float s : distinct) {
+        EXPECT_EQ(s, 8 * std::floor(s / 8));
+        EXPECT_GE(s, 0);
+        EXPECT_LT(s, 64);
+      }
+    }
+  test::error_of(ErrorKind::kUsage, [&] {
+    matcher().match(left, right, {.view = View::kRight, .keep_labels = true});
+  });
+}
+
+TEST(Matcher, OptionsCanBeChanged) {
+  cv::Mat left = random_image(40, 64, CV_8UC3, 5), right = random_image(40, 64, CV_8UC3, 6);
+  Matcher two =
+      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"seeds.labels=2"}});
+  Disparity d = two.match(left, right, {.keep_labels = true});
+  EXPECT_EQ(d.labels.channels(), 2);
+  EXPECT_FALSE(same(d.map, matcher().match(left, right).map));
+  test::error_of(ErrorKind::kUsage, [] {
+    Matcher::load("formula:fast", {.device = "cpu", .set = {"seeds.label=2"}});
+  });
+}
+
+TEST(Matcher, ChangesThatNeedOtherWeightsAreRefused) {
+  test::TempFolder folder;
+  const std::string file = (folder / "model.safetensors").string();
+  save_model(file, load_model("formula:fast").network);
+  EXPECT_EQ(load_model(file, {"seeds.labels=3"}).network->options().labels, 3);
+  EXPECT_EQ(load_model(file, {"refinement.count=0"}).network->options().refinements, 0);
+  load_model(file, {"inference.self_edges=none"});
+  const std::string message = test::error_of(
+      ErrorKind::kModel, [&] { load_model(file, {"inference.adaptive_bias=false"}); });
+  EXPECT_NE(message.find("weights of its own"), std::string::npos) << message;
 }
 
 TEST(Matcher, BadInputIsNamed) {
