@@ -129,7 +129,7 @@ int cmd_train(int argc, char** argv) {
   }
   if (processes > 1 && !std::getenv("WORLD_SIZE")) return spawn(processes, argc, argv);
 
-  RunOptions run;
+  TrainRun run;
   run.folder = output;
   run.resume = resume;
   run.max_minutes = minutes;
@@ -141,7 +141,7 @@ int cmd_train(int argc, char** argv) {
   run.progress = [&](const std::string& line) {
     if (chief && !common.quiet) log_info("{}", line);
   };
-  RunResult result = train(config, run, group);
+  TrainResult result = train(config, run, group);
   if (chief)
     print(fmt::format("{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "
                       "of the time waiting for data; {}",

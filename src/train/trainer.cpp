@@ -48,7 +48,7 @@ class Averages {
 
 class Trainer {
  public:
-  Trainer(const TrainConfig& config, const RunOptions& run, std::shared_ptr<ProcessGroup> group)
+  Trainer(const TrainConfig& config, const TrainRun& run, std::shared_ptr<ProcessGroup> group)
       : config_(config),
         run_(run),
         group_(std::move(group)),
@@ -56,7 +56,7 @@ class Trainer {
         network_(make_network(config.model, static_cast<uint64_t>(config.seed))),
         average_(network_, 0) {}
 
-  RunResult go() {
+  TrainResult go() {
     std::optional<Checkpoint> start;
     if (run_.resume)
       if (auto path = newest_checkpoint(run_.folder)) start = load(*path);
@@ -88,7 +88,7 @@ class Trainer {
       save_model_file("last.safetensors");
       if (events_) events_->flush();
     }
-    RunResult result;
+    TrainResult result;
     result.step = step_;
     result.finished = step_ == config_.total_steps();
     result.loss = last_loss_;
@@ -362,7 +362,7 @@ class Trainer {
   }
 
   TrainConfig config_;
-  RunOptions run_;
+  TrainRun run_;
   std::shared_ptr<ProcessGroup> group_;
   torch::Device device_;
   Network network_;
@@ -385,7 +385,7 @@ class Trainer {
 
 }  // namespace
 
-RunResult train(const TrainConfig& config, const RunOptions& run,
+TrainResult train(const TrainConfig& config, const TrainRun& run,
                 std::shared_ptr<ProcessGroup> group) {
   config.validate();
   // The loader has threads of its own, and OpenCV's superpixels repeat exactly only with one.

@@ -11,7 +11,7 @@
 
 namespace nmrf {
 
-struct RunOptions {
+struct TrainRun {
   std::filesystem::path folder;  // checkpoints, logs, models
   bool resume = false;           // go on from the newest checkpoint there; without one, start
   std::string device = "cpu";
@@ -20,7 +20,7 @@ struct RunOptions {
   std::function<void(const std::string&)> progress;  // a line now and then
 };
 
-struct RunResult {
+struct TrainResult {
   std::int64_t step = 0;   // updates done, over all stages
   bool finished = false;   // all stages are done
   double loss = 0;         // of the last update
@@ -36,7 +36,7 @@ struct RunResult {
 //   best.safetensors     the one with the lowest validation EPE
 //   log.jsonl, events.*  logs
 // Throws Error; on a lost peer Error(kFailure).
-RunResult train(const TrainConfig& config, const RunOptions& run,
+TrainResult train(const TrainConfig& config, const TrainRun& run,
                 std::shared_ptr<ProcessGroup> group);
 
 }  // namespace nmrf
