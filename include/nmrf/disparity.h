@@ -19,8 +19,8 @@ struct Disparity {
   cv::Mat confidence;  // CV_32FC1 in [0, 1]: posterior probability of the winning label
   cv::Mat occluded;    // CV_8UC1, 255 where the left-right check failed; empty unless asked for
   // The candidate labels that inference chose from, and the seeds they grew from, best seed first:
-  // CV_32FC(k), one element a cell of 8 x 8 pixels of the images after scaling, in their pixels. Empty
-  // unless asked for.
+  // CV_32FC(k), one element a cell of 8 x 8 pixels of the images after scaling, in their pixels.
+  // Empty unless asked for.
   cv::Mat labels, seeds;
 };
 
@@ -31,9 +31,9 @@ struct DisparityScale {
 };
 
 // Reads .pfm, .npy (float32/float64, [H,W]), .tif/.tiff (32-bit float, or 16-/8-bit by `scale`) and
-// .png and .pgm (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in integer
-// files) becomes kInvalidDisparity; finite values of float files are kept as they are, negative
-// ones too (some data sets store -d). Throws Error(kInput).
+// .png and .pgm (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in
+// integer files) becomes kInvalidDisparity; finite values of float files are kept as they are,
+// negative ones too (some data sets store -d). Throws Error(kInput).
 cv::Mat read_disparity(const std::filesystem::path& path, DisparityScale scale = {});
 
 // Writes by extension: .pfm (little-endian, invalid = inf), .png (16-bit, x256, valid pixels

@@ -20,11 +20,11 @@ namespace nmrf {
 struct MatcherOptions {
   // "auto" takes a GPU when this libtorch has one, else the CPU; or "cpu", "cuda", "cuda:1".
   std::string device = "auto";
-  // Largest disparity looked for, in pixels of the images that are matched (after scaling); rounded up
-  // to a multiple of 8. 0 takes the model's own.
+  // Largest disparity looked for, in pixels of the images that are matched (after scaling); rounded
+  // up to a multiple of 8. 0 takes the model's own.
   int max_disp = 0;
-  // Changes of the model's own options, for experiments: "seeds.labels=2", "refinement.count=0". Those
-  // that need other weights are refused.
+  // Changes of the model's own options, for experiments: "seeds.labels=2", "refinement.count=0".
+  // Those that need other weights are refused.
   std::vector<std::string> set{};
 };
 
@@ -33,8 +33,8 @@ enum class View { kLeft, kRight };
 struct MatchOptions {
   View view = View::kLeft;  // kRight: the disparity of the right image, found by mirroring the pair
   double scale = 1;         // images are resized by this factor before matching
-  // With a scale: resize the result back to the images' size (disparities grow along). Off, the result
-  // has the size of the scaled images and its disparities are in their pixels.
+  // With a scale: resize the result back to the images' size (disparities grow along). Off, the
+  // result has the size of the scaled images and its disparities are in their pixels.
   bool full_size = false;
   bool keep_labels = false;  // also Disparity::labels and seeds; left view only
 };
@@ -48,11 +48,12 @@ class Matcher {
   Matcher(Matcher&&) noexcept;
   Matcher& operator=(Matcher&&) noexcept;
 
-  // left, right: rectified images of one size, at least 32 x 32 after scaling; grey, BGR or BGRA, 8 or
-  // 16 bit. Throws Error(kInput) when they do not fit each other, Error(kDevice) when memory is short.
+  // left, right: rectified images of one size, at least 32 x 32 after scaling; grey, BGR or BGRA, 8
+  // or 16 bit. Throws Error(kInput) when they do not fit each other, Error(kDevice) when memory is
+  // short.
   Disparity match(const cv::Mat& left, const cv::Mat& right, const MatchOptions& how = {}) const;
 
-  int max_disp() const;              // in pixels of the matched images
+  int max_disp() const;               // in pixels of the matched images
   const std::string& device() const;  // "cpu" or "cuda:0"
 
  private:
@@ -61,8 +62,8 @@ class Matcher {
   std::unique_ptr<State> state_;
 };
 
-// Left-right check: CV_8UC1, 255 where the disparity `own` of one view and `other` of the opposite view
-// disagree by more than `threshold` pixels, or where the match lies outside the other image.
+// Left-right check: CV_8UC1, 255 where the disparity `own` of one view and `other` of the opposite
+// view disagree by more than `threshold` pixels, or where the match lies outside the other image.
 cv::Mat occlusion_mask(const cv::Mat& own, const cv::Mat& other, View own_view,
                        float threshold = 1.0f);
 

@@ -55,10 +55,11 @@ int cmd_synth(int argc, char** argv) {
     for (int i = 0; i < check_pairs; ++i) {
       SynthPair pair = render_pair(ideal, static_cast<std::uint64_t>(seed), i);
       SynthCheck found = check_pair(pair);
-      print(fmt::format("{:4} {:<7} photometric median {:.2f}, 90 % below {:.2f}; left and right differ "
-                        "in {:.3f} % of the visible pixels; {:.0f} % occluded; disparity {:.1f} to {:.1f}",
-                        i, pair.kind, found.photo_median, found.photo_q90, 100 * found.inconsistent,
-                        100 * found.occluded, found.min_disparity, found.max_disparity));
+      print(fmt::format(
+          "{:4} {:<7} photometric median {:.2f}, 90 % below {:.2f}; left and right differ "
+          "in {:.3f} % of the visible pixels; {:.0f} % occluded; disparity {:.1f} to {:.1f}",
+          i, pair.kind, found.photo_median, found.photo_q90, 100 * found.inconsistent,
+          100 * found.occluded, found.min_disparity, found.max_disparity));
       check(found.not_finite == 0, ErrorKind::kFailure, "pair {}: {} disparities are no numbers", i,
             found.not_finite);
       worst_photo = std::max(worst_photo, found.photo_median);
@@ -90,7 +91,8 @@ int cmd_synth(int argc, char** argv) {
   progress.clear();
   print(fmt::format("{}: {} pairs of {}x{} rendered in {:.1f} s ({:.2f} a second), {} were there",
                     folder, result.written, options.width, options.height, elapsed(),
-                    static_cast<double>(result.written) / std::max(elapsed(), 1e-9), result.skipped));
+                    static_cast<double>(result.written) / std::max(elapsed(), 1e-9),
+                    result.skipped));
   return interrupted() ? kExitInterrupted : 0;
 }
 

@@ -88,9 +88,11 @@ int cmd_train(int argc, char** argv) {
       "Train or fine-tune a network.\n\n"
       "  nmrf train --config configs/sceneflow.toml --set data1.root=/data/SceneFlow -o runs/sf\n"
       "  nmrf train --config configs/sceneflow.toml -o runs/sf --resume\n"
-      "  nmrf train --config configs/finetune.toml --set data1.list=my.txt --init model.safetensors\n"
+      "  nmrf train --config configs/finetune.toml --set data1.list=my.txt --init "
+      "model.safetensors\n"
       "  nmrf train --config configs/fast.toml -o runs/fast --nproc 2\n\n"
-      "Across machines: start one process each with MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE.\n",
+      "Across machines: start one process each with MASTER_ADDR, MASTER_PORT, RANK and "
+      "WORLD_SIZE.\n",
       "nmrf train"};
   std::string config_file, output = "runs/train", device = "auto", init, cache;
   std::vector<std::string> set, freeze;
@@ -143,11 +145,11 @@ int cmd_train(int argc, char** argv) {
   };
   TrainResult result = train(config, run, group);
   if (chief)
-    print(fmt::format("{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "
-                      "of the time waiting for data; {}",
-                      result.finished ? "finished" : "stopped", result.step, config.total_steps(),
-                      result.loss, result.skipped, result.samples_per_second,
-                      100 * result.wait_share, output));
+    print(fmt::format(
+        "{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "
+        "of the time waiting for data; {}",
+        result.finished ? "finished" : "stopped", result.step, config.total_steps(), result.loss,
+        result.skipped, result.samples_per_second, 100 * result.wait_share, output));
   return interrupted() ? kExitInterrupted : 0;
 }
 

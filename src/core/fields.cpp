@@ -1,8 +1,9 @@
 #include "core/fields.h"
 
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <numeric>
-#include <toml++/toml.h>
 
 #include "core/file.h"
 
@@ -93,8 +94,7 @@ json from_toml_node(const toml::node& node) {
 std::string toml_value(const json& value) {
   if (value.is_array()) {
     std::string list = "[";
-    for (std::size_t i = 0; i < value.size(); ++i)
-      list += (i ? ", " : "") + toml_value(value[i]);
+    for (std::size_t i = 0; i < value.size(); ++i) list += (i ? ", " : "") + toml_value(value[i]);
     return list + "]";
   }
   return value.dump();  // JSON strings, numbers and booleans are valid TOML

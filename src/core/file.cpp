@@ -107,9 +107,8 @@ std::string read_file(const fs::path& path, ErrorKind kind, std::uint64_t limit)
 void make_folder(const fs::path& folder) {
   std::error_code code;
   fs::create_directories(folder, code);
-  check(!code && fs::is_directory(folder), ErrorKind::kFailure,
-        "{}: the folder cannot be made: {}", folder.string(),
-        code ? code.message() : "a file of that name exists");
+  check(!code && fs::is_directory(folder), ErrorKind::kFailure, "{}: the folder cannot be made: {}",
+        folder.string(), code ? code.message() : "a file of that name exists");
 }
 
 MappedFile::MappedFile(const fs::path& path, ErrorKind kind) {

@@ -38,8 +38,8 @@ class AtomicFile {
 void write_file(const std::filesystem::path& path, std::string_view text);
 void write_file(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);
 
-// The whole file. Throws an Error of `kind` naming the path when it is missing, unreadable or larger
-// than `limit` bytes.
+// The whole file. Throws an Error of `kind` naming the path when it is missing, unreadable or
+// larger than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, ErrorKind kind = ErrorKind::kInput,
                       std::uint64_t limit = std::uint64_t{1} << 32);
 

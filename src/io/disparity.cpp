@@ -99,7 +99,8 @@ cv::Mat read_disparity(const fs::path& path, DisparityScale scale) {
   if (extension == ".png" || extension == ".tif" || extension == ".tiff" || extension == ".pgm")
     return read_picture(path, scale);
   fail(ErrorKind::kInput,
-       "{}: disparity maps are read from .pfm, .npy, .png, .pgm, .tif and .tiff files, not from '{}'.",
+       "{}: disparity maps are read from .pfm, .npy, .png, .pgm, .tif and .tiff files, not from "
+       "'{}'.",
        path.string(), extension);
 }
 

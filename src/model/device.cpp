@@ -8,8 +8,8 @@ namespace nmrf {
 torch::Device choose_device(const std::string& wish) {
   const bool cuda = torch::cuda::is_available();
   if (wish == "auto") {
-    log_info("device: {}", cuda ? "cuda:0, the first GPU"
-                                : "cpu, as this libtorch sees no CUDA device");
+    log_info("device: {}",
+             cuda ? "cuda:0, the first GPU" : "cpu, as this libtorch sees no CUDA device");
     return cuda ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
   }
   if (wish == "cpu") {

@@ -13,7 +13,8 @@ double conv(double pixels, double in, double out, double kernel) {
 }
 
 double residual_block(double pixels, double in, double out, bool changes) {
-  return conv(pixels, in, out, 3) + conv(pixels, out, out, 3) + (changes ? conv(pixels, in, out, 1) : 0);
+  return conv(pixels, in, out, 3) + conv(pixels, out, out, 3) +
+         (changes ? conv(pixels, in, out, 1) : 0);
 }
 
 double linear(double tokens, double in, double out) { return 2 * tokens * in * out; }
@@ -24,8 +25,8 @@ double projection(double pixels, double in, double hidden, double out) {
 
 constexpr double kEncoding = 31;
 
-// Window attention over `pixels` with k labels: scores and messages, and the position terms, counted
-// for every pair of labels as the published operators compute them.
+// Window attention over `pixels` with k labels: scores and messages, and the position terms,
+// counted for every pair of labels as the published operators compute them.
 double window_attention(double pixels, double k, double channels, double window, bool adaptive,
                         bool aggregate) {
   const double pairs = pixels * k * window * window * k;
@@ -61,9 +62,9 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
   stages.push_back(gamma);
 
   StageCost volume{.name = "cost volume"};
-  volume.convolution = 2 * coarse * o.planes() * 5 *
-                       (o.cost_groups * o.cost_hidden1 + o.cost_hidden1 * o.cost_hidden2 +
-                        o.cost_hidden2);
+  volume.convolution =
+      2 * coarse * o.planes() * 5 *
+      (o.cost_groups * o.cost_hidden1 + o.cost_hidden1 * o.cost_hidden2 + o.cost_hidden2);
   volume.other = 2 * coarse * o.planes() * o.feature_channels;
   stages.push_back(volume);
 
@@ -77,14 +78,12 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
                         (2 * linear(tokens, cp + o.context_channels, cp) +
                          2 * linear(tokens, cp, cp) + 2 * linear(tokens, cp, o.mlp_ratio * cp));
   if (o.seed_neighbourhood == SeedNeighbourhood::kCross) {
-    propagation.attention =
-        o.propagation_layers * 2 * 2 * tokens * k * (H / 8 + W / 8) * (cp / 2);
+    propagation.attention = o.propagation_layers * 2 * 2 * tokens * k * (H / 8 + W / 8) * (cp / 2);
   } else {
     const double padded =
         round_up(H / 8, o.propagation_window) * round_up(W / 8, o.propagation_window);
-    propagation.attention = o.propagation_layers * window_attention(padded, k, cp,
-                                                                    o.propagation_window, false,
-                                                                    false);
+    propagation.attention =
+        o.propagation_layers * window_attention(padded, k, cp, o.propagation_window, false, false);
   }
   stages.push_back(propagation);
 
@@ -97,22 +96,23 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
                               linear(pixels * labels, channels, channels));
     const double t = padded * labels;
     layers *= modules;
-    stage.linear += layers * (linear(t, channels + kEncoding, 3 * channels) +
-                              linear(t, channels, channels) +
-                              2 * linear(t, channels, o.mlp_ratio * channels));
+    stage.linear +=
+        layers * (linear(t, channels + kEncoding, 3 * channels) + linear(t, channels, channels) +
+                  2 * linear(t, channels, o.mlp_ratio * channels));
     stage.attention = layers * window_attention(padded, labels, channels, window, o.adaptive_bias,
                                                 o.position_aggregation);
     if (own) {
-      stage.linear +=
-          layers * (2 * linear(t, channels + kEncoding, channels) + 2 * linear(t, channels, channels));
+      stage.linear += layers * (2 * linear(t, channels + kEncoding, channels) +
+                                2 * linear(t, channels, channels));
       stage.attention += layers * 2 * 2 * t * labels * channels;
     }
     return stage;
   };
-  stages.push_back(message_passing(
-      "inference", coarse,
-      round_up(H / 8, o.inference_window) * round_up(W / 8, o.inference_window), k,
-      o.inference_channels, 1, o.inference_layers, o.inference_window, o.self_edges == SelfEdges::kOwn));
+  stages.push_back(
+      message_passing("inference", coarse,
+                      round_up(H / 8, o.inference_window) * round_up(W / 8, o.inference_window), k,
+                      o.inference_channels, 1, o.inference_layers, o.inference_window,
+                      o.self_edges == SelfEdges::kOwn));
   if (o.refinements > 0) {
     auto refinement = message_passing(
         "refinement", quarter,

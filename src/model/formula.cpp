@@ -35,8 +35,7 @@ void fill_by_formula(Network& network) {
     const bool vector = parameter.dim() == 1;
     const bool cost_mlp = name.rfind("dpn.mlp.", 0) == 0;
     const double fan_in = static_cast<double>(parameter.numel()) / parameter.size(0);
-    const double gain =
-        (name == "infer_score_head.weight" ? 4.0 : 1.0) * std::sqrt(3.0 / fan_in);
+    const double gain = (name == "infer_score_head.weight" ? 4.0 : 1.0) * std::sqrt(3.0 / fan_in);
     auto values = torch::empty(parameter.sizes(), torch::kFloat);
     float* out = values.data_ptr<float>();
     for (int64_t i = 0; i < values.numel(); ++i) {

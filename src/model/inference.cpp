@@ -29,10 +29,10 @@ MessagePassingImpl::MessagePassingImpl(const ModelOptions& options, int64_t chan
     : groups_(options.gamma2_groups),
       window_(neighbour.window),
       encoding_range_(encoding_range),
-      ffn_(register_module("ffn", Mlp(2 * options.gamma1_channels + options.gamma2_groups,
-                                      channels, channels))),
-      norm_(register_module("norm",
-                            torch::nn::LayerNorm(torch::nn::LayerNormOptions({channels})))) {
+      ffn_(register_module(
+          "ffn", Mlp(2 * options.gamma1_channels + options.gamma2_groups, channels, channels))),
+      norm_(
+          register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({channels})))) {
   for (int64_t i = 0; i < layers; ++i) {
     neighbour.shift = i % 2 == 1 ? window_ / 2 : 0;
     layers_->push_back(MessageLayer(neighbour, own_self_edges));
@@ -44,8 +44,8 @@ std::vector<torch::Tensor> MessagePassingImpl::forward(const MatchingMaps& maps,
                                                        const torch::Tensor& labels,
                                                        bool every_layer, Trace* trace,
                                                        const std::string& name) {
-  auto x = ffn_(
-      ops::label_features(maps.left1, maps.right1, maps.left2, maps.right2, labels, groups_));
+  auto x =
+      ffn_(ops::label_features(maps.left1, maps.right1, maps.left2, maps.right2, labels, groups_));
   record(trace, name + "_embed0", x);
   WindowPadding padding(x.size(1), x.size(2), window_);
   x = padding.pad(x);

@@ -1,5 +1,5 @@
-// Neural MRF inference on the coarse grid (paper section 3.2): embeddings of candidate labels, their
-// message passing, and the disparity hypotheses decoded from them.
+// Neural MRF inference on the coarse grid (paper section 3.2): embeddings of candidate labels,
+// their message passing, and the disparity hypotheses decoded from them.
 #pragma once
 
 #include <torch/torch.h>
@@ -28,14 +28,15 @@ struct MessageLayerImpl : torch::nn::Module {
 };
 TORCH_MODULE(MessageLayer);
 
-// The stack that inference and refinement share: observed label feature -> embedding -> layers -> norm.
+// The stack that inference and refinement share: observed label feature -> embedding -> layers ->
+// norm.
 class MessagePassingImpl : public torch::nn::Module {
  public:
   // `encoding_range`: of the disparity encoding, see ops/encoding.h.
   MessagePassingImpl(const ModelOptions& options, int64_t channels, int64_t layers,
                      NeighbourOptions neighbour, bool own_self_edges, int64_t encoding_range);
-  // labels: [B, h, w, k] in pixels of the grid. Returns the normalised embedding [B, h, w, k, C] after
-  // the last layer or, with `every_layer`, after each one. `name` prefixes trace entries.
+  // labels: [B, h, w, k] in pixels of the grid. Returns the normalised embedding [B, h, w, k, C]
+  // after the last layer or, with `every_layer`, after each one. `name` prefixes trace entries.
   std::vector<torch::Tensor> forward(const MatchingMaps& maps, const torch::Tensor& labels,
                                      bool every_layer, Trace* trace, const std::string& name);
 

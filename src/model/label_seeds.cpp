@@ -24,8 +24,8 @@ torch::Tensor CostScoreImpl::forward(const torch::Tensor& volume) {
   return score.view({batch, h, w, planes});
 }
 
-LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right,
-                            CostScore& score, const ModelOptions& options) {
+LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right, CostScore& score,
+                            const ModelOptions& options) {
   LabelSeeds result;
   result.volume = ops::correlation_volume(left, right, options.cost_groups, options.planes());
   result.cost = score(result.volume);

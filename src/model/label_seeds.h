@@ -12,7 +12,7 @@ struct LabelSeeds {
   torch::Tensor volume;  // [B, groups, planes, h, w] group-wise correlation
   torch::Tensor cost;    // [B, h, w, planes] matching score before the softmax
   torch::Tensor prob;    // [B, h, w, planes] softmax of it
-  torch::Tensor seeds;   // [B, h, w, k] int64 plane indices = disparity in coarse pixels, best first
+  torch::Tensor seeds;  // [B, h, w, k] int64 plane indices = disparity in coarse pixels, best first
 };
 
 // Three 1-D convolutions along the disparity turn the groups into one score a plane. Registered as
@@ -28,7 +28,7 @@ class CostScoreImpl : public torch::nn::Module {
 TORCH_MODULE(CostScore);
 
 // left, right: coarse features [B, C, h, w].
-LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right,
-                            CostScore& score, const ModelOptions& options);
+LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right, CostScore& score,
+                            const ModelOptions& options);
 
 }  // namespace nmrf

@@ -98,9 +98,10 @@ Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
   state->device = choose_device(options.device);
   state->device_name = state->device.str();
   if (state->device.is_cpu() && blas_file().find("/blas/libblas.so") != std::string::npos)
-    log_warning("the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
-                "need be. Install libopenblas0-pthread.",
-                blas_file());
+    log_warning(
+        "the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
+        "need be. Install libopenblas0-pthread.",
+        blas_file());
   LoadedModel loaded = load_model(model, options.set);
   state->network = loaded.network;
   if (!loaded.trained)

@@ -19,8 +19,8 @@ NetworkImpl::NetworkImpl(const ModelOptions& o)
     : options_((o.validate(), o)),
       backbone_(register_module("backbone", Backbone(o))),
       dpn_(register_module("dpn", ProposalNetwork(o))),
-      concatconv_(register_module("concatconv", Projection(o.feature_channels, o.gamma1_hidden,
-                                                           o.gamma1_channels))),
+      concatconv_(register_module(
+          "concatconv", Projection(o.feature_channels, o.gamma1_hidden, o.gamma1_channels))),
       gw_(register_module("gw",
                           Projection(o.feature_channels, o.gamma2_hidden, o.gamma2_channels))),
       inference_(register_module("inference", make_inference(o))),
@@ -111,8 +111,8 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
     // ... and again at the map that refinement starts from.
     auto start = median_reduce(out.disparity.detach() / 4);
     record(trace, "disp_curr", start);
-    for (const auto& embedding : refinements_[i]->forward(fine, start.unsqueeze(-1),
-                                                          how.every_layer, trace, "refine")) {
+    for (const auto& embedding :
+         refinements_[i]->forward(fine, start.unsqueeze(-1), how.every_layer, trace, "refine")) {
       auto offsets = refine_heads_[i](embedding.squeeze(3));
       record(trace, "refine_delta", offsets);
       out.refined.push_back(refined_disparity(start, offsets));
@@ -124,8 +124,8 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
 
 namespace {
 
-// Normal of the given deviation, truncated at +-2 (the constants of timm's trunc_normal_, whose bounds
-// are absolute: with a deviation of 0.02 nothing is ever cut).
+// Normal of the given deviation, truncated at +-2 (the constants of timm's trunc_normal_, whose
+// bounds are absolute: with a deviation of 0.02 nothing is ever cut).
 void initialise(torch::nn::Module& root) {
   torch::NoGradGuard no_grad;
   for (auto& item : root.named_modules("", false)) {
@@ -135,7 +135,8 @@ void initialise(torch::nn::Module& root) {
       torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
     } else if (auto* line = item.value()->as<torch::nn::Conv1dImpl>()) {
       torch::nn::init::kaiming_normal_(line->weight, 0, torch::kFanOut, torch::kReLU);
-    } else if (auto* linear = item.value()->as<torch::nn::LinearImpl>(); linear && !keeps_defaults) {
+    } else if (auto* linear = item.value()->as<torch::nn::LinearImpl>();
+               linear && !keeps_defaults) {
       torch::nn::init::normal_(linear->weight, 0.0, 0.02);
       if (linear->bias.defined()) torch::nn::init::zeros_(linear->bias);
     }

@@ -87,8 +87,8 @@ void ModelOptions::validate() const {
   positive("refinement.heads", refinement_heads);
   require(refinement_channels % refinement_heads == 0, "refinement.heads", refinement_heads,
           "a divisor of refinement.channels");
-  require(refinement_window >= 2 && refinement_window <= 32, "refinement.window",
-          refinement_window, "2 to 32");
+  require(refinement_window >= 2 && refinement_window <= 32, "refinement.window", refinement_window,
+          "2 to 32");
   positive("mlp_ratio", mlp_ratio, 16);
 }
 

@@ -33,7 +33,8 @@ struct EnumNames<SeedNeighbourhood> {
       {{SeedNeighbourhood::kCross, "cross"}, {SeedNeighbourhood::kLocal, "local"}}};
 };
 
-// The defaults are the published network, preset `paper`. A model file carries these in its metadata.
+// The defaults are the published network, preset `paper`. A model file carries these in its
+// metadata.
 struct ModelOptions {
   // Local feature CNN: channels of the stem, of the three residual stages and of the feature maps.
   int backbone_stem = 64;
@@ -130,8 +131,8 @@ struct ModelOptions {
   void validate() const;
 };
 
-// `paper` (the published sizes) or `fast` (for CPUs and small robots); throws Error(kUsage) naming the
-// presets otherwise.
+// `paper` (the published sizes) or `fast` (for CPUs and small robots); throws Error(kUsage) naming
+// the presets otherwise.
 ModelOptions preset_options(const std::string& name);
 std::vector<std::string> preset_names();
 

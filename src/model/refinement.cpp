@@ -4,8 +4,8 @@ namespace nmrf {
 
 torch::Tensor median_reduce(const torch::Tensor& disparity) {
   const int64_t batch = disparity.size(0), h = disparity.size(1) / 4, w = disparity.size(2) / 4;
-  auto blocks = disparity.view({batch, h, 4, w, 4}).permute({0, 1, 3, 2, 4}).reshape(
-      {batch, h, w, 16});
+  auto blocks =
+      disparity.view({batch, h, 4, w, 4}).permute({0, 1, 3, 2, 4}).reshape({batch, h, w, 16});
   return std::get<0>(blocks.median(-1));
 }
 

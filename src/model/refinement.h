@@ -1,4 +1,5 @@
-// Disparity refinement on the fine grid (paper section 3.4): one label a pixel, neighbour edges only.
+// Disparity refinement on the fine grid (paper section 3.4): one label a pixel, neighbour edges
+// only.
 #pragma once
 
 #include <torch/torch.h>

@@ -45,9 +45,9 @@ struct LoadedModel {
   bool trained = true;  // false for weights by formula
 };
 
-// Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel) that
-// lists them. "formula:paper" and "formula:fast" give untrained weights by formula.
-// `set` changes model options before the network is built ("seeds.labels=2"): a change that asks for
+// Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel)
+// that lists them. "formula:paper" and "formula:fast" give untrained weights by formula. `set`
+// changes model options before the network is built ("seeds.labels=2"): a change that asks for
 // weights the file does not have is an Error(kModel), weights that fall out of use are left.
 LoadedModel load_model(const std::string& path, const std::vector<std::string>& set = {});
 

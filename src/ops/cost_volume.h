@@ -11,8 +11,8 @@ namespace nmrf::ops {
 torch::Tensor correlation_volume(const torch::Tensor& left, const torch::Tensor& right,
                                  int64_t groups, int64_t planes);
 
-// Suppresses what is no modal: a plane that is no maximum of its [-1, +1] neighbourhood keeps at most
-// 1e-3. Equal neighbours all count as maxima. prob: [..., planes].
+// Suppresses what is no modal: a plane that is no maximum of its [-1, +1] neighbourhood keeps at
+// most 1e-3. Equal neighbours all count as maxima. prob: [..., planes].
 torch::Tensor suppress_non_modals(const torch::Tensor& prob);
 
 // Indices of the k largest values of the last axis, best first: int64 [..., k].
@@ -20,7 +20,8 @@ torch::Tensor suppress_non_modals(const torch::Tensor& prob);
 // alone, from index order), whatever the libtorch: published weights depend on that order.
 torch::Tensor top_modals(const torch::Tensor& values, int64_t k);
 
-// Reads the volume around each seed: [B, groups, planes, h, w] at seeds [B, h, w, k] (integer planes)
+// Reads the volume around each seed: [B, groups, planes, h, w] at seeds [B, h, w, k] (integer
+// planes)
 // -> [B, h, w, k, groups * (2 * radius + 1)], group-major, planes clamped to the volume.
 torch::Tensor lookup_cost(const torch::Tensor& volume, const torch::Tensor& seeds, int64_t radius);
 

@@ -5,8 +5,8 @@
 
 namespace nmrf::ops {
 
-// Fast kernels are used by default; off, every operator takes its plain form (also NMRF_PLAIN=1 in the
-// environment). Process-wide, safe to change between calls.
+// Fast kernels are used by default; off, every operator takes its plain form (also NMRF_PLAIN=1 in
+// the environment). Process-wide, safe to change between calls.
 void set_fast(bool on);
 bool fast_enabled();
 
@@ -25,8 +25,7 @@ class FastGuard {
 // True when the fast kernels are on and every tensor is a float32 CPU tensor.
 template <class... Tensors>
 bool use_fast(const Tensors&... tensors) {
-  return fast_enabled() &&
-         ((tensors.is_cpu() && tensors.scalar_type() == torch::kFloat) && ...);
+  return fast_enabled() && ((tensors.is_cpu() && tensors.scalar_type() == torch::kFloat) && ...);
 }
 
 }  // namespace nmrf::ops

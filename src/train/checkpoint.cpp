@@ -45,7 +45,8 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
     stored.data = {static_cast<const std::uint8_t*>(tensor.data_ptr()), tensor.nbytes()};
     tensors.push_back(stored);
   }
-  write_safetensors(path, tensors, {{"format", "nmrf-checkpoint"}, {"state", checkpoint.state.dump()}});
+  write_safetensors(path, tensors,
+                    {{"format", "nmrf-checkpoint"}, {"state", checkpoint.state.dump()}});
 }
 
 Checkpoint read_checkpoint(const fs::path& path) {
@@ -60,8 +61,8 @@ Checkpoint read_checkpoint(const fs::path& path) {
   for (const auto& stored : file.tensors) {
     check(stored.dtype == DType::kF32 || stored.dtype == DType::kI64, ErrorKind::kModel,
           "{}: '{}' has an unexpected type", path.string(), stored.name);
-    auto tensor = torch::empty(
-        stored.shape, stored.dtype == DType::kI64 ? torch::kLong : torch::kFloat);
+    auto tensor =
+        torch::empty(stored.shape, stored.dtype == DType::kI64 ? torch::kLong : torch::kFloat);
     std::memcpy(tensor.data_ptr(), stored.data.data(), stored.data.size());
     checkpoint.tensors[stored.name] = tensor;
   }

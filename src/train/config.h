@@ -19,9 +19,9 @@ namespace nmrf {
 struct StageOptions {
   std::int64_t steps = 0;
   Scope scope = Scope::kAll;
-  double lr = 5e-4;     // maximum of the one-cycle schedule
-  int batch = 8;        // samples an update, over all processes
-  int accumulate = 1;   // the batch is worked off in this many parts
+  double lr = 5e-4;    // maximum of the one-cycle schedule
+  int batch = 8;       // samples an update, over all processes
+  int accumulate = 1;  // the batch is worked off in this many parts
   int crop_height = 384;
   int crop_width = 768;
   std::vector<std::string> freeze;  // parameter name prefixes, e.g. "backbone"
@@ -44,11 +44,11 @@ struct TrainConfig {
 
   std::string preset = "paper";
   ModelOptions model;
-  std::string init;  // weights to start from
+  std::string init;                              // weights to start from
   std::array<DatasetOptions, kSources> sources;  // an empty name: none
   std::array<int, kSources> repeat{1, 1, 1, 1};
   SynthOptions synth;  // of a source called "synth"
-  std::string cache;  // folder of superpixels; empty = beside the run
+  std::string cache;   // folder of superpixels; empty = beside the run
   AugmentOptions augment;
   int workers = 2;
   BrokenPolicy broken = BrokenPolicy::kSkip;
@@ -63,8 +63,8 @@ struct TrainConfig {
   int keep = 3;
   int validate_every = 5000;
   int picture_every = 1000;
-  int bad_steps = 20;        // consecutive skipped updates that end a run
-  double explode = 100;      // a loss this many times the recent ones is skipped
+  int bad_steps = 20;    // consecutive skipped updates that end a run
+  double explode = 100;  // a loss this many times the recent ones is skipped
   DatasetOptions validation;
   int validation_pairs = 0;  // 0 = all
   double timeout = 60;       // seconds without a sign of a peer process
@@ -117,8 +117,8 @@ struct TrainConfig {
   }
 };
 
-// Reads a TOML file (empty: the defaults), then applies `assignments` ("stage1.lr=1e-4"). The preset is
-// applied before the model's own settings, wherever it stands.
+// Reads a TOML file (empty: the defaults), then applies `assignments` ("stage1.lr=1e-4"). The
+// preset is applied before the model's own settings, wherever it stands.
 TrainConfig read_config(const std::string& path, const std::vector<std::string>& assignments);
 
 }  // namespace nmrf

@@ -22,7 +22,8 @@ namespace {
   std::string reason = error.what();
   reason = reason.substr(0, reason.find('\n'));
   fail(ErrorKind::kFailure,
-       "lost contact with another process of this run ({}). Start all processes again with --resume: "
+       "lost contact with another process of this run ({}). Start all processes again with "
+       "--resume: "
        "the run goes on from its last checkpoint.",
        reason);
 }
@@ -42,8 +43,7 @@ class GlooGroup : public ProcessGroup {
       // The interface that reaches the master also reaches the peers behind it.
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
       options->devices.push_back(
-          interface && *interface
-              ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+          interface && *interface ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
           : address == "127.0.0.1" || address == "localhost"
               ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
               : c10d::ProcessGroupGloo::createDefaultDevice());
@@ -51,7 +51,8 @@ class GlooGroup : public ProcessGroup {
     } catch (const std::exception& error) {
       std::string reason = error.what();
       fail(ErrorKind::kFailure,
-           "the {} processes of this run did not find each other at {}:{} within {:.0f} s ({}). Check "
+           "the {} processes of this run did not find each other at {}:{} within {:.0f} s ({}). "
+           "Check "
            "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE of each, and firewalls between them.",
            size, address, port, timeout, reason.substr(0, reason.find('\n')));
     }

@@ -13,9 +13,10 @@ namespace nmrf {
 // The processes of a run. With one process every call is a no-op.
 class ProcessGroup {
  public:
-  // From MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, as torchrun, Slurm wrappers and `--nproc` set
-  // them; alone when WORLD_SIZE is unset or 1. Uses Gloo, or NCCL for CUDA tensors where this libtorch
-  // has it. Throws Error(kUsage) for half-set variables, Error(kFailure) when the others do not come.
+  // From MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, as torchrun, Slurm wrappers and `--nproc`
+  // set them; alone when WORLD_SIZE is unset or 1. Uses Gloo, or NCCL for CUDA tensors where this
+  // libtorch has it. Throws Error(kUsage) for half-set variables, Error(kFailure) when the others
+  // do not come.
   static std::shared_ptr<ProcessGroup> from_environment(double timeout_seconds, bool cuda);
   virtual ~ProcessGroup() = default;
 
@@ -46,7 +47,8 @@ class GradientAverager {
                    std::size_t bucket_bytes = 4 << 20);
   ~GradientAverager();
 
-  // Call before the backward pass whose gradients shall be averaged (the last one of an accumulation).
+  // Call before the backward pass whose gradients shall be averaged (the last one of an
+  // accumulation).
   void arm();
   // Call after it: sends what is left, waits, and writes the averages into the gradients.
   void finish();

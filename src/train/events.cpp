@@ -50,7 +50,9 @@ class Message {
     for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
     text_ += static_cast<char>(value);
   }
-  void raw(const void* data, std::size_t size) { text_.append(static_cast<const char*>(data), size); }
+  void raw(const void* data, std::size_t size) {
+    text_.append(static_cast<const char*>(data), size);
+  }
   std::string text_;
 };
 

@@ -33,8 +33,8 @@ class EventFile {
   std::FILE* file_ = nullptr;
 };
 
-// `folder`/log.jsonl: one object a line. On a resumed run, lines of steps after `keep_until` are cut, so
-// that the log is that of an undisturbed run.
+// `folder`/log.jsonl: one object a line. On a resumed run, lines of steps after `keep_until` are
+// cut, so that the log is that of an undisturbed run.
 class JsonLog {
  public:
   JsonLog(const std::filesystem::path& folder, std::int64_t keep_until);

@@ -20,8 +20,8 @@ const torch::Tensor& entry(const std::map<std::string, torch::Tensor>& state,
                            const std::string& name, at::IntArrayRef shape) {
   auto found = state.find(name);
   check(found != state.end(), ErrorKind::kModel, "the checkpoint has no '{}'", name);
-  check(found->second.sizes() == shape, ErrorKind::kModel, "'{}' of the checkpoint has another shape",
-        name);
+  check(found->second.sizes() == shape, ErrorKind::kModel,
+        "'{}' of the checkpoint has another shape", name);
   return found->second;
 }
 
@@ -36,7 +36,8 @@ double OneCycle::at(std::int64_t step) const {
   const double last = static_cast<double>(total_steps) - 1;
   const double now = std::min(static_cast<double>(step), last);
   if (now <= peak) return anneal(start, max_lr, peak > 0 ? now / peak : 1);
-  return anneal(max_lr, end, last > peak ? (now - std::max(peak, 0.0)) / (last - std::max(peak, 0.0)) : 1);
+  return anneal(max_lr, end,
+                last > peak ? (now - std::max(peak, 0.0)) / (last - std::max(peak, 0.0)) : 1);
 }
 
 AdamW::AdamW(const Network& network, double weight_decay, const std::vector<std::string>& frozen) {
@@ -102,8 +103,7 @@ std::map<std::string, torch::Tensor> AdamW::state() const {
 
 void AdamW::load_state(const std::map<std::string, torch::Tensor>& state) {
   torch::NoGradGuard no_grad;
-  const auto& updates =
-      entry(state, "adam_updates", {static_cast<int64_t>(parameters_.size())});
+  const auto& updates = entry(state, "adam_updates", {static_cast<int64_t>(parameters_.size())});
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, parameter] = parameters_[i];
     moments_[i].mean.copy_(entry(state, "adam_m." + name, parameter.sizes()));

@@ -1,5 +1,5 @@
-// AdamW with the published parameter groups, the one-cycle schedule, gradient clipping and an optional
-// moving average of the weights.
+// AdamW with the published parameter groups, the one-cycle schedule, gradient clipping and an
+// optional moving average of the weights.
 #pragma once
 
 #include <torch/torch.h>
@@ -12,8 +12,8 @@
 
 namespace nmrf {
 
-// PyTorch's OneCycleLR with cosine annealing: from max/25 up to max in the first 5 % of the steps, then
-// down to max/25e4.
+// PyTorch's OneCycleLR with cosine annealing: from max/25 up to max in the first 5 % of the steps,
+// then down to max/25e4.
 struct OneCycle {
   double max_lr = 5e-4;
   std::int64_t total_steps = 1;
@@ -35,7 +35,8 @@ class AdamW {
   // Scales all gradients to a common norm of at most `limit`; returns the norm before.
   double clip(double limit);
 
-  // State by parameter name, for checkpoints: "adam_m.<name>", "adam_v.<name>", and the update counts.
+  // State by parameter name, for checkpoints: "adam_m.<name>", "adam_v.<name>", and the update
+  // counts.
   std::map<std::string, torch::Tensor> state() const;
   // Throws Error(kModel) when an entry is missing or of another shape.
   void load_state(const std::map<std::string, torch::Tensor>& state);
@@ -55,8 +56,8 @@ class AdamW {
   std::vector<double> decay_;
 };
 
-// Exponential moving average of the weights, for validation and shipping. A decay of 0 is off. Early
-// on the decay is lower, min(decay, (1 + n) / (10 + n)), so that the start is soon forgotten.
+// Exponential moving average of the weights, for validation and shipping. A decay of 0 is off.
+// Early on the decay is lower, min(decay, (1 + n) / (10 + n)), so that the start is soon forgotten.
 class WeightAverage {
  public:
   WeightAverage(const Network& network, double decay);

@@ -26,7 +26,8 @@ std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
       continue;
     }
     std::shared_ptr<const Dataset> dataset = open_dataset(options);
-    parts.push_back({std::make_shared<DatasetSource>(dataset, augment, superpixels), config.repeat[i]});
+    parts.push_back(
+        {std::make_shared<DatasetSource>(dataset, augment, superpixels), config.repeat[i]});
   }
   return std::make_shared<MixedSource>(std::move(parts));
 }

@@ -105,8 +105,8 @@ class Trainer {
   void initial_weights() {
     if (config_.init.empty()) return;
     LoadReport report = load_weights(network_, read_tensor_file(config_.init), config_.init);
-    check(!report.used.empty(), ErrorKind::kModel,
-          "{}: none of its tensors fits this network: {}", config_.init, report.summary());
+    check(!report.used.empty(), ErrorKind::kModel, "{}: none of its tensors fits this network: {}",
+          config_.init, report.summary());
     if (chief()) log_info("{}: {}", config_.init, report.summary());
   }
 
@@ -146,8 +146,8 @@ class Trainer {
     const StageOptions& stage = config_.stages[index];
     const int world = group_->size();
     check(stage.batch % (stage.accumulate * world) == 0, ErrorKind::kUsage,
-          "stage{}.batch is {}: {} processes and {} parts do not divide it", index + 1,
-          stage.batch, world, stage.accumulate);
+          "stage{}.batch is {}: {} processes and {} parts do not divide it", index + 1, stage.batch,
+          world, stage.accumulate);
     AdamW optimizer(network_, config_.weight_decay, stage.freeze);
     if (start) optimizer.load_state(start->tensors);
     GradientAverager averager(group_, optimizer.parameters());
@@ -239,11 +239,12 @@ class Trainer {
       if (chief())
         log_warning("update {}: loss {:g}, gradient norm {:g}: skipped ({} in all)", step_, loss,
                     norm, skipped_);
-      check(bad_in_a_row_ < config_.bad_steps, ErrorKind::kFailure,
-            "{} updates in a row had a loss or gradient that is not finite or has exploded. The last "
-            "checkpoint is good: resume from it with a lower learning rate (stageN.lr), and look for "
-            "broken truth in the data.",
-            bad_in_a_row_);
+      check(
+          bad_in_a_row_ < config_.bad_steps, ErrorKind::kFailure,
+          "{} updates in a row had a loss or gradient that is not finite or has exploded. The last "
+          "checkpoint is good: resume from it with a lower learning rate (stageN.lr), and look for "
+          "broken truth in the data.",
+          bad_in_a_row_);
       return;
     }
     bad_in_a_row_ = 0;
@@ -255,7 +256,8 @@ class Trainer {
     average_.update(network_);
   }
 
-  // Divisors common to all processes, so that their averaged gradients are those of the whole batch.
+  // Divisors common to all processes, so that their averaged gradients are those of the whole
+  // batch.
   CountHook common_counts() {
     if (group_->size() == 1) return {};
     return [this](const LossCounts& mine) {
@@ -339,15 +341,16 @@ class Trainer {
     for (const auto& item : network_->named_parameters())
       checkpoint.tensors["model." + item.key()] = item.value();
     for (const auto& [name, value] : average_.state()) checkpoint.tensors[name] = value;
-    checkpoint.state = {{"step", step_},
-                        {"stage", stage},
-                        {"epoch", position_.epoch},
-                        {"index", position_.index},
-                        {"skipped", skipped_},
-                        {"bad_in_a_row", bad_in_a_row_},
-                        {"recent_loss", recent_loss_},
-                        {"best_epe", std::isfinite(best_epe_) ? nlohmann::json(best_epe_) : nullptr},
-                        {"config", to_json_object(config_)}};
+    checkpoint.state = {
+        {"step", step_},
+        {"stage", stage},
+        {"epoch", position_.epoch},
+        {"index", position_.index},
+        {"skipped", skipped_},
+        {"bad_in_a_row", bad_in_a_row_},
+        {"recent_loss", recent_loss_},
+        {"best_epe", std::isfinite(best_epe_) ? nlohmann::json(best_epe_) : nullptr},
+        {"config", to_json_object(config_)}};
     write_checkpoint(checkpoint_path(run_.folder, step_), checkpoint);
     prune_checkpoints(run_.folder, config_.keep);
   }
@@ -386,7 +389,7 @@ class Trainer {
 }  // namespace
 
 TrainResult train(const TrainConfig& config, const TrainRun& run,
-                std::shared_ptr<ProcessGroup> group) {
+                  std::shared_ptr<ProcessGroup> group) {
   config.validate();
   // The loader has threads of its own, and OpenCV's superpixels repeat exactly only with one.
   cv::setNumThreads(1);

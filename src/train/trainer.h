@@ -21,12 +21,12 @@ struct TrainRun {
 };
 
 struct TrainResult {
-  std::int64_t step = 0;   // updates done, over all stages
-  bool finished = false;   // all stages are done
-  double loss = 0;         // of the last update
+  std::int64_t step = 0;  // updates done, over all stages
+  bool finished = false;  // all stages are done
+  double loss = 0;        // of the last update
   std::int64_t skipped = 0;
   double samples_per_second = 0;
-  double wait_share = 0;   // of the time, waiting for data
+  double wait_share = 0;  // of the time, waiting for data
 };
 
 // Runs the configured training. The folder then holds
@@ -37,6 +37,6 @@ struct TrainResult {
 //   log.jsonl, events.*  logs
 // Throws Error; on a lost peer Error(kFailure).
 TrainResult train(const TrainConfig& config, const TrainRun& run,
-                std::shared_ptr<ProcessGroup> group);
+                  std::shared_ptr<ProcessGroup> group);
 
 }  // namespace nmrf

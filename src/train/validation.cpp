@@ -71,7 +71,8 @@ std::unique_ptr<Validation> make_validation(const TrainConfig& config) {
 }
 
 cv::Mat training_picture(const NetworkOutput& out, const Batch& batch) {
-  auto image = batch.left[0].detach().to(torch::kCPU).permute({1, 2, 0}).to(torch::kByte).contiguous();
+  auto image =
+      batch.left[0].detach().to(torch::kCPU).permute({1, 2, 0}).to(torch::kByte).contiguous();
   cv::Mat left(static_cast<int>(image.size(0)), static_cast<int>(image.size(1)), CV_8UC3,
                image.data_ptr());
   cv::Mat rows;

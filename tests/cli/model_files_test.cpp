@@ -143,7 +143,8 @@ TEST(Convert, ThePublishedNetworkGivesItsNumbers) {
   const std::string half = folder / "half.safetensors";
   ASSERT_EQ(nmrf({"convert", model, half, "--half"}).code, 0);
   EXPECT_LT(fs::file_size(half), fs::file_size(model) * 6 / 10);
-  EXPECT_EQ(nmrf({"info", half}).code, 0);
+  run = nmrf({"info", half});
+  EXPECT_EQ(run.code, 0) << run.err;
   // Sizes that are not those of the file are refused with the shapes.
   run = nmrf({"convert", model, folder / "k.safetensors", "--set", "gamma1.channels=32"});
   EXPECT_EQ(run.code, 4);

@@ -33,7 +33,6 @@ TEST(AtomicFile, CommitReplaces) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
-
 TEST(AtomicFile, FolderThatIsMissingIsNamed) {
   test::TempFolder folder;
   auto message =

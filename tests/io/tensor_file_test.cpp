@@ -1,12 +1,11 @@
 #include "io/tensor_file.h"
 
-#include "io/safetensors.h"
-
 #include <cmath>
 #include <limits>
 
 #include "core/file.h"
 #include "io/pth_builder.h"
+#include "io/safetensors.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -111,7 +110,8 @@ TEST(Printable, KeepsTerminalsSafe) {
   EXPECT_EQ(printable(std::string(1000, 'a')), std::string(120, 'a') + "...");
 }
 
-// The first bytes of a safetensors file are a length: 0x80 looks like a pickle, "PK" like an archive.
+// The first bytes of a safetensors file are a length: 0x80 looks like a pickle, "PK" like an
+// archive.
 TEST(TensorFile, SafetensorsOfAnyHeaderLength) {
   test::TempFolder folder;
   const float value = 2;

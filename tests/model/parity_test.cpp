@@ -60,8 +60,9 @@ void expect_disparity(const torch::Tensor& ours, const torch::Tensor& theirs) {
   EXPECT_LT(median, 2e-4);
 }
 
-// Winners that differ between two runs of one network. A flip counts as rounding only where the two best
-// scores lie within 1e-5 of each other; one flipped pixel moves the refinement around it by pixels.
+// Winners that differ between two runs of one network. A flip counts as rounding only where the two
+// best scores lie within 1e-5 of each other; one flipped pixel moves the refinement around it by
+// pixels.
 int64_t rounding_flips(const NetworkOutput& a, const NetworkOutput& b) {
   auto lead = std::get<0>(a.hypotheses.back().score.topk(2, 3));  // [B, h, w, 2, 64]
   auto margin = unfold_patches(lead.select(3, 0) - lead.select(3, 1), 8);

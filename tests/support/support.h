@@ -29,13 +29,14 @@ class TempFolder {
 // tree when that is there, or empty. Tests that need it say "skipped" without it.
 std::filesystem::path shared_folder();
 
-// Runs `action` and returns the message of the nmrf::Error it must throw, whose kind must be `kind`.
+// Runs `action` and returns the message of the nmrf::Error it must throw, whose kind must be
+// `kind`.
 std::string error_of(ErrorKind kind, const std::function<void()>& action);
 
 }  // namespace nmrf::test
 
 // Skips the running test unless the reference data are at hand.
-#define NMRF_NEED_SHARED(relative)                                              \
-  if (nmrf::test::shared_folder().empty() ||                                    \
-      !std::filesystem::exists(nmrf::test::shared_folder() / (relative)))       \
+#define NMRF_NEED_SHARED(relative)                                        \
+  if (nmrf::test::shared_folder().empty() ||                              \
+      !std::filesystem::exists(nmrf::test::shared_folder() / (relative))) \
   GTEST_SKIP() << "skipped: no reference data (" << (relative) << "); set NMRF_SHARED"

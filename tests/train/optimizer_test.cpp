@@ -107,8 +107,7 @@ TEST(Checkpoint, RoundTripAndPruning) {
   Network network = make_network(small(), 3);
   AdamW optimizer(network, 0, {});
   Checkpoint checkpoint{optimizer.state(), {{"step", 7}}};
-  for (int step : {5, 100, 20})
-    write_checkpoint(checkpoint_path(folder.path(), step), checkpoint);
+  for (int step : {5, 100, 20}) write_checkpoint(checkpoint_path(folder.path(), step), checkpoint);
   write_file(folder / "step-00000100.safetensors.tmp-1-1", "left by a killed process");
   EXPECT_EQ(newest_checkpoint(folder.path())->filename(), "step-00000100.safetensors");
   prune_checkpoints(folder.path(), 2);

@@ -151,8 +151,8 @@ TEST(TrainRun, KilledAndResumedGivesTheSameWeights) {
   ASSERT_FALSE(whole.empty());
 
   // Kill at moments spread over the run, resume each time.
-  const std::vector<std::string> resume = {"train",  "-c", folder / "c.toml",
-                                           "-o", folder / "cut", "--resume"};
+  const std::vector<std::string> resume = {"train", "-c",           folder / "c.toml",
+                                           "-o",    folder / "cut", "--resume"};
   int kills = 0;
   for (int delay : {400, 700, 1100, 1500}) {
     pid_t child = start(resume);
@@ -176,8 +176,8 @@ TEST(TrainRun, InterruptSavesAndStops) {
   test::TempFolder folder;
   fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
   write_config(folder / "c.toml", list, std::string(kShort) + "\n");
-  pid_t child = start({"train", "-c", folder / "c.toml", "-o", folder / "run", "--set",
-                       "stage1.steps=100000"});
+  pid_t child = start(
+      {"train", "-c", folder / "c.toml", "-o", folder / "run", "--set", "stage1.steps=100000"});
   for (int i = 0; i < 600 && !fs::exists(folder / "run/step-00000003.safetensors"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ::kill(child, SIGTERM);
@@ -210,9 +210,10 @@ TEST(TrainRun, LostPeerEndsTheOthers) {
   ::setenv("MASTER_ADDR", "127.0.0.1", 1);
   ::setenv("MASTER_PORT", "29631", 1);
   ::setenv("WORLD_SIZE", "2", 1);
-  const std::vector<std::string> arguments = {"train", "-c", folder / "c.toml", "-o", folder / "run",
-                                              "--set", "stage1.steps=100000", "--set",
-                                              "train.timeout=10"};
+  const std::vector<std::string> arguments = {
+      "train",           "-c",    folder / "c.toml",     "-o",
+      folder / "run",    "--set", "stage1.steps=100000", "--set",
+      "train.timeout=10"};
   ::setenv("RANK", "0", 1);
   pid_t chief = start(arguments);
   ::setenv("RANK", "1", 1);
@@ -235,8 +236,8 @@ TEST(TrainRun, MistakesHaveTheirExitCodes) {
   write_config(folder / "c.toml", list, kShort);
   EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--set", "stage1.lrr=1"}), 2);
   EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--set", "stage1.crop_width=50"}), 2);
-  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--init", folder / "no.pth", "-o", folder / "r"}),
-            4);
+  EXPECT_EQ(
+      run({"train", "-c", folder / "c.toml", "--init", folder / "no.pth", "-o", folder / "r"}), 4);
   EXPECT_EQ(run({"train", "-c", folder / "c.toml", "--set", "data1.list=nothing.txt", "-o",
                  folder / "r"}),
             3);

@@ -13,7 +13,8 @@ namespace nmrf::test {
 Sample toy_pair(int height, int width, unsigned seed) {
   constexpr int kMargin = 64;  // so that matches beyond the left border exist
   Rng rng(seed);
-  cv::Mat texture(height, width + kMargin, CV_8UC3), coarse(height / 8, (width + kMargin) / 8, CV_8UC3);
+  cv::Mat texture(height, width + kMargin, CV_8UC3),
+      coarse(height / 8, (width + kMargin) / 8, CV_8UC3);
   cv::RNG noise(seed + 1);
   noise.fill(texture, cv::RNG::UNIFORM, 0, 256);
   noise.fill(coarse, cv::RNG::UNIFORM, 0, 256);

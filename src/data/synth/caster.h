@@ -22,8 +22,8 @@ struct Packet {
 };
 
 // Embree's tree over a scene, which must outlive it and stay as it is. Built by the calling thread
-// alone, so that a result never depends on the number of threads. While one lives, Embree limits TBB
-// (and with it OpenCV's own threads) to one thread in this process.
+// alone, so that a result never depends on the number of threads. While one lives, Embree limits
+// TBB (and with it OpenCV's own threads) to one thread in this process.
 class Caster {
  public:
   explicit Caster(const Scene& scene);

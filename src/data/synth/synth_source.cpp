@@ -16,8 +16,8 @@ SynthSource::SynthSource(SynthOptions options, AugmentOptions augment, bool moda
 }
 
 Sample SynthSource::get(std::int64_t index, std::uint64_t draw_seed) const {
-  SynthPair pair = render_pair(options_, static_cast<std::uint64_t>(options_.seed),
-                               static_cast<int>(index));
+  SynthPair pair =
+      render_pair(options_, static_cast<std::uint64_t>(options_.seed), static_cast<int>(index));
   Sample sample;
   sample.left = pair.left;
   sample.right = pair.right;
