@@ -100,7 +100,7 @@ TEST(Eval, AFailedPairIsListed) {
   write_file(folder / "r1.png", "no picture");
   const Outcome run = nmrf({"eval", "--model", "none", "--baseline", "sgbm", "--list", list});
   EXPECT_EQ(run.code, 3);
-  EXPECT_TRUE(contains(run.err, "list-list.txt, sgbm, l1")) << run.err;
+  EXPECT_TRUE(contains(run.err, "list.txt, sgbm, l1")) << run.err;
   EXPECT_TRUE(contains(run.out, "FAILED l1")) << run.out;
   EXPECT_TRUE(contains(run.out, "epe [px]"));  // the others are evaluated
 }
