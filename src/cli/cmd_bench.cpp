@@ -345,7 +345,8 @@ int cmd_bench(int argc, char** argv) {
       if (main.memory_mb && cases[i].memory_mb)
         text += fmt::format(", memory {:.2f}x", *main.memory_mb / *cases[i].memory_mb);
       text += "; difference";
-      for (const auto& [name, value] : difference(main.result, cases[i].result, train).items())
+      const auto gaps = difference(main.result, cases[i].result, train);
+      for (const auto& [name, value] : gaps.items())
         text += fmt::format(" {} {:.2g}", name, value.get<double>());
       print(text);
     }
