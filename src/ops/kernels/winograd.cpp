@@ -1,0 +1,331 @@
+#include "ops/kernels/winograd.h"
+
+#include "ops/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/winograd.cpp"
+#include <hwy/foreach_target.h>
+
+// After foreach_target.h, which includes this file once for each instruction set.
+#include <algorithm>
+
+#include "ops/kernels/scratch.h"
+#include "ops/kernels/winograd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace nmrf::ops::conv::HWY_NAMESPACE {
+
+using tokens::ScratchPieces;
+
+// The tiles of one unit of work.
+struct Block {
+  Block(const Winograd& op, std::size_t unit) : op(op) {
+    image = unit / op.units_each();
+    const std::size_t inside = unit % op.units_each();
+    y = inside / op.blocks_x * op.block_y;
+    x = inside % op.blocks_x * op.block_x;
+    rows = std::min(op.block_y, op.tiles_y - y);
+    columns = std::min(op.block_x, op.tiles_x - x);
+  }
+  std::size_t tiles() const { return rows * columns; }
+  // Calls f(tile, index, inside); inside: all 6 x 6 pixels it reads are in the map.
+  template <class F>
+  HWY_INLINE void for_tiles(const F& f) const {
+    std::size_t index = 0;
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j, ++index) {
+        const std::size_t top = 4 * (y + i), left = 4 * (x + j);
+        const Tile tile{static_cast<std::ptrdiff_t>(top), static_cast<std::ptrdiff_t>(left),
+                        std::min<std::size_t>(4, op.height - top),
+                        std::min<std::size_t>(4, op.width - left)};
+        f(tile, index, top > 0 && left > 0 && top + 5 <= op.height && left + 5 <= op.width);
+      }
+  }
+  const Winograd& op;
+  std::size_t image, y, x, rows, columns;
+};
+
+// Distance of the 36 matrices in scratch memory: an odd number of cache lines.
+HWY_INLINE std::size_t points_step(std::size_t tiles, std::size_t stride) {
+  const std::size_t lines = (tiles * stride + kPad - 1) / kPad;
+  return (lines + 1 - lines % 2) * kPad;
+}
+
+template <bool kActive>
+HWY_INLINE void transform_block(const Block& block, const Source& x, float* to, std::size_t stride,
+                                std::size_t step) {
+  const Winograd& op = block.op;
+  const float* map = x.data + block.image * op.height * op.width * op.in;
+  block.for_tiles([&](const Tile& tile, std::size_t index, bool inside) HWY_ATTR {
+    for_vectors(op.in, [&](const auto& lanes, std::size_t c) HWY_ATTR {
+      const Activation<kActive> activate(lanes, x.norm, block.image * op.in + c);
+      float* at = to + index * stride + c;
+      if (HWY_LIKELY(inside))
+        input_tile<true>(map + c, op.height, op.width, op.in, tile, lanes, activate, at, step);
+      else
+        input_tile<false>(map + c, op.height, op.width, op.in, tile, lanes, activate, at, step);
+    });
+  });
+}
+
+HWY_INLINE void transform_block(const Block& block, const Source& x, float* to, std::size_t stride,
+                                std::size_t step) {
+  if (x.norm.mean)
+    transform_block<true>(block, x, to, stride, step);
+  else
+    transform_block<false>(block, x, to, stride, step);
+}
+
+// One vector of results of all tiles of a block.
+template <class L>
+HWY_INLINE void finish_block(const Block& block, const float* from, std::size_t stride,
+                             std::size_t step, const WinogradResult& result, std::size_t unit,
+                             const L& lanes, std::size_t c) {
+  const Floats d;
+  const Winograd& op = block.op;
+  const std::size_t row = op.width * op.out;
+  const std::size_t first = block.image * op.height * row + c;
+  const Vector zero = hn::Zero(d);
+  auto at = [&](const Tile& tile) {
+    return first + static_cast<std::size_t>(tile.y) * row +
+           static_cast<std::size_t>(tile.x) * op.out;
+  };
+  const std::size_t pixels = op.unit_pixels(unit);
+  float* set = nullptr;
+  if (result.before.data) {
+    const float* mean_at = result.before.norm.mean + block.image * op.out + c;
+    const Vector mean = lanes.load(mean_at);
+    const Vector scale = lanes.load(result.before.norm.scale + block.image * op.out + c);
+    Vector sum = zero, along = zero;
+    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+      const std::size_t corner = at(tile);
+      output_tile(from + index * stride, step, tile,
+                  [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
+                    const std::size_t here = corner + i * row + j * op.out;
+                    const Vector off = hn::Sub(lanes.load(result.before.data + here), mean);
+                    v = hn::IfThenElseZero(hn::Gt(off, zero), v);
+                    sum = hn::Add(sum, v);
+                    along = hn::MulAdd(v, off, along);
+                    lanes.store(v, result.data + here);
+                  });
+    });
+    set = result.sums + unit * moments_size(op.out) + c;
+    hn::StoreU(sum, d, set);
+    hn::StoreU(hn::Mul(along, scale), d, set + padded(op.out));
+    return;
+  }
+  if (result.moments) {
+    // Any value serves as the origin: the middle of the first tile, no border pixel if possible.
+    Vector origin = zero;
+    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+      if (index == 0)
+        output_tile(from, step, tile, [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
+          if (i <= 1 && j <= 1) origin = v;
+        });
+    });
+    MomentSums moments(origin);
+    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+      const std::size_t corner = at(tile);
+      output_tile(from + index * stride, step, tile,
+                  [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
+                    moments.add(v);
+                    lanes.store(v, result.data + corner + i * row + j * op.out);
+                  });
+    });
+    moments.write(pixels, result.moments + unit * moments_size(op.out), op.out, c);
+    return;
+  }
+  block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+    const std::size_t corner = at(tile);
+    output_tile(from + index * stride, step, tile,
+                [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
+                  const std::size_t here = corner + i * row + j * op.out;
+                  if (result.add) {
+                    Vector more = lanes.load(result.add + here);
+                    if (result.gate)
+                      more = hn::IfThenElseZero(hn::Gt(lanes.load(result.gate + here), zero), more);
+                    v = hn::Add(v, more);
+                  }
+                  lanes.store(v, result.data + here);
+                });
+  });
+}
+
+void forward(const Winograd& op, const Source& x, const float* packed, const WinogradResult& result,
+             std::size_t begin, std::size_t end) {
+  const std::size_t most = op.block_y * op.block_x, stride = tile_stride(op.in);
+  const std::size_t step = points_step(most, stride), out_step = points_step(most, gemm::kPanel);
+  ScratchPieces scratch(tokens::thread_scratch(kWinogradPoints * (step + out_step)));
+  float* factors = scratch.take(kWinogradPoints * step);
+  float* products = scratch.take(kWinogradPoints * out_step);
+  for (std::size_t unit = begin; unit < end; ++unit) {
+    const Block block(op, unit);
+    transform_block(block, x, factors, stride, step);
+    for (std::size_t n = 0; n < op.out; n += gemm::kPanel) {
+      const std::size_t width = gemm::panel_width(op.out, n);
+      const float* panel = packed + n * kWinogradPoints * op.in;
+      for (std::size_t p = 0; p < kWinogradPoints; ++p)
+        gemm::multiply({.first = factors + p * step, .stride = stride, .k = op.in}, block.tiles(),
+                       panel + p * op.in * width, width,
+                       {.out = products + p * out_step, .stride = width});
+      for_vectors(std::min(width, op.out - n), [&](const auto& lanes, std::size_t c) HWY_ATTR {
+        finish_block(block, products + c, width, out_step, result, unit, lanes, n + c);
+      });
+    }
+  }
+}
+
+void weights_gradient(const Winograd& op, const Source& x, const float* dy, float* sums,
+                      std::size_t begin, std::size_t end) {
+  const std::size_t most = op.block_y * op.block_x;
+  const std::size_t stride = tile_stride(op.in), dy_stride = tile_stride(op.out);
+  const std::size_t step = points_step(most, stride), dy_step = points_step(most, dy_stride);
+  ScratchPieces scratch(tokens::thread_scratch(kWinogradPoints * (step + dy_step)));
+  float* factors = scratch.take(kWinogradPoints * step);
+  float* gradients = scratch.take(kWinogradPoints * dy_step);
+  for (std::size_t unit = begin; unit < end; ++unit) {
+    const Block block(op, unit);
+    transform_block(block, x, factors, stride, step);
+    const float* map = dy + block.image * op.height * op.width * op.out;
+    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+      const bool whole = tile.rows == 4 && tile.columns == 4;
+      for_vectors(op.out, [&](const auto& lanes, std::size_t c) HWY_ATTR {
+        float* at = gradients + index * dy_stride + c;
+        if (HWY_LIKELY(whole))
+          gradient_tile<true>(map + c, op.width, op.out, tile, lanes, at, dy_step);
+        else
+          gradient_tile<false>(map + c, op.width, op.out, tile, lanes, at, dy_step);
+      });
+    });
+    const std::size_t wide = padded(op.out);
+    for (std::size_t p = 0; p < kWinogradPoints; ++p)
+      gemm::multiply_outer(factors + p * step, stride, op.in, gradients + p * dy_step, dy_stride,
+                           op.out, block.tiles(), sums + p * op.in * wide, wide);
+  }
+}
+
+// Weights of kLanes results for one input, tap by tap: [9][kLanes], transformed and stored.
+HWY_INLINE void store_weights(const float (&taps)[9][kLanes], float* to, std::size_t step) {
+  const Floats d;
+  Vector rows[3][6];
+  for (int i = 0; i < 3; ++i)
+    transform_weights(hn::LoadU(d, taps[3 * i]), hn::LoadU(d, taps[3 * i + 1]),
+                      hn::LoadU(d, taps[3 * i + 2]), rows[i]);
+  for (int j = 0; j < 6; ++j) {
+    Vector column[6];
+    transform_weights(rows[0][j], rows[1][j], rows[2][j], column);
+    for (int i = 0; i < 6; ++i) hn::StoreU(column[i], d, to + (6 * i + j) * step);
+  }
+}
+
+// Weight of (result, input, tap) is w[result * by_result + input * by_input + tap], taps backwards
+// if flipped.
+void pack_weights(const float* w, std::size_t results, std::size_t by_result, std::size_t inputs,
+                  std::size_t by_input, bool flipped, float* packed) {
+  for (std::size_t n = 0; n < results; n += gemm::kPanel) {
+    const std::size_t width = gemm::panel_width(results, n);
+    float* panel = packed + n * kWinogradPoints * inputs;
+    for (std::size_t v = 0; v < width; v += kLanes)
+      for (std::size_t i = 0; i < inputs; ++i) {
+        float taps[9][kLanes] = {};
+        for (std::size_t l = 0; l < kLanes && n + v + l < results; ++l) {
+          const float* from = w + (n + v + l) * by_result + i * by_input;
+          for (int t = 0; t < 9; ++t) taps[t][l] = from[flipped ? 8 - t : t];
+        }
+        store_weights(taps, panel + i * width + v, inputs * width);
+      }
+  }
+}
+
+void finish_gradient(const float* sums, std::size_t sets, std::size_t out, std::size_t in,
+                     float* dw) {
+  const Floats d;
+  const std::size_t wide = padded(out), step = in * wide;
+  for (std::size_t i = 0; i < in; ++i)
+    for (std::size_t c = 0; c < out; c += kLanes) {
+      Vector rows[6][3];
+      for (int y = 0; y < 6; ++y) {
+        Vector row[6];
+        for (int x = 0; x < 6; ++x) {
+          const float* at = sums + (6 * y + x) * step + i * wide + c;
+          row[x] = hn::LoadU(d, at);
+          for (std::size_t set = 1; set < sets; ++set)
+            row[x] = hn::Add(row[x], hn::LoadU(d, at + set * kWinogradPoints * step));
+        }
+        gather_weights(row, rows[y][0], rows[y][1], rows[y][2]);
+      }
+      float taps[9][kLanes];
+      for (int x = 0; x < 3; ++x) {
+        Vector column[6], w0, w1, w2;
+        for (int y = 0; y < 6; ++y) column[y] = rows[y][x];
+        gather_weights(column, w0, w1, w2);
+        hn::StoreU(w0, d, taps[x]);
+        hn::StoreU(w1, d, taps[3 + x]);
+        hn::StoreU(w2, d, taps[6 + x]);
+      }
+      for (std::size_t l = 0; l < kLanes && c + l < out; ++l)
+        for (int t = 0; t < 9; ++t) dw[((c + l) * in + i) * 9 + t] = taps[t][l];
+    }
+}
+
+}  // namespace nmrf::ops::conv::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nmrf::ops::conv {
+
+HWY_EXPORT(forward);
+HWY_EXPORT(weights_gradient);
+HWY_EXPORT(pack_weights);
+HWY_EXPORT(finish_gradient);
+
+Winograd::Winograd(std::size_t batch, std::size_t height, std::size_t width, std::size_t in,
+                   std::size_t out, bool for_weights)
+    : batch(batch), height(height), width(width), in(in), out(out) {
+  tiles_y = (height + 3) / 4;
+  tiles_x = (width + 3) / 4;
+  // A block's factors stay in the second-level cache; the more tiles, the less often weights are
+  // read.
+  const std::size_t bytes = for_weights ? 1 << 20 : 3 << 18;
+  const std::size_t each = kWinogradPoints * sizeof(float) * (for_weights ? in + out : in);
+  const std::size_t most = for_weights ? 96 : tokens::kMostRows;
+  const std::size_t tiles = std::clamp<std::size_t>(bytes / each / 12 * 12, 24, most);
+  block_y = std::min<std::size_t>(2, tiles_y);
+  blocks_x = (tiles_x * block_y + tiles - 1) / tiles;
+  block_x = (tiles_x + blocks_x - 1) / blocks_x;
+  blocks_x = (tiles_x + block_x - 1) / block_x;
+  block_y = std::clamp<std::size_t>(tiles / block_x, 1, tiles_y);
+  blocks_y = (tiles_y + block_y - 1) / block_y;
+}
+
+std::size_t Winograd::unit_pixels(std::size_t unit) const {
+  const std::size_t inside = unit % units_each();
+  const std::size_t top = inside / blocks_x * block_y * 4, left = inside % blocks_x * block_x * 4;
+  return std::min(4 * block_y, height - top) * std::min(4 * block_x, width - left);
+}
+
+void winograd_weights(const float* w, std::size_t out, std::size_t in, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_weights)(w, out, 9 * in, in, 9, false, packed);
+}
+
+void winograd_weights_backward(const float* w, std::size_t out, std::size_t in, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_weights)(w, in, 9, out, 9 * in, true, packed);
+}
+
+void winograd_forward(const Winograd& op, const Source& x, const float* packed,
+                      const WinogradResult& result, std::size_t begin, std::size_t end) {
+  HWY_DYNAMIC_DISPATCH(forward)(op, x, packed, result, begin, end);
+}
+
+void winograd_weights_gradient(const Winograd& op, const Source& x, const float* dy, float* sums,
+                               std::size_t begin, std::size_t end) {
+  HWY_DYNAMIC_DISPATCH(weights_gradient)(op, x, dy, sums, begin, end);
+}
+
+void winograd_finish_gradient(const float* sums, std::size_t sets, std::size_t out, std::size_t in,
+                              float* dw) {
+  HWY_DYNAMIC_DISPATCH(finish_gradient)(sums, sets, out, in, dw);
+}
+
+}  // namespace nmrf::ops::conv
+#endif
