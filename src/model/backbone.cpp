@@ -39,7 +39,7 @@ FeatureMaps BackboneImpl::forward(const torch::Tensor& images) {
   auto x = ops::conv_norm_relu(images, weights_of(conv1_));
   x = layer3_->forward(layer2_->forward(layer1_->forward(x)));
   FeatureMaps maps;
-  maps.fine = ops::conv2d(x, weights_of(conv2_));
+  maps.fine = ops::convolve(x, weights_of(conv2_));
   maps.coarse = torch::avg_pool2d(maps.fine, 2, 2);
   return maps;
 }

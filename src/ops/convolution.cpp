@@ -333,7 +333,7 @@ struct ProjectionFunction : torch::autograd::Function<ProjectionFunction> {
 
 }  // namespace
 
-Tensor conv2d(const Tensor& x, const ConvWeights& c) {
+Tensor convolve(const Tensor& x, const ConvWeights& c) {
   check_conv(x, c);
   // The 3x3 kernel has no place for a bias: nothing in the network asks for one there.
   const bool bias_fits = !c.bias.defined() || c.weight.size(2) != 3 || c.stride != 1;

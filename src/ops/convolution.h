@@ -9,12 +9,12 @@ namespace nmrf::ops {
 
 // Weight [out, in, k, k], bias [out] or undefined.
 struct ConvWeights {
-  torch::Tensor weight, bias;
+  torch::Tensor weight{}, bias{};
   int64_t stride = 1;
 };
 
 // [B, in, h, w] -> [B, out, ceil(h / stride), ceil(w / stride)]
-torch::Tensor conv2d(const torch::Tensor& x, const ConvWeights& conv);
+torch::Tensor convolve(const torch::Tensor& x, const ConvWeights& conv);
 
 // relu(norm(conv(x))). A norm takes any bias away: the fast form skips it and gives it zero
 // gradient.
