@@ -18,31 +18,32 @@ namespace nmrf::ops::conv::HWY_NAMESPACE {
 using tokens::ScratchPieces;
 
 // The tiles of one unit of work.
-struct Block {
-  Block(const Winograd& op, std::size_t unit) : op(op) {
-    image = unit / op.units_each();
-    const std::size_t inside = unit % op.units_each();
-    y = inside / op.blocks_x * op.block_y;
-    x = inside % op.blocks_x * op.block_x;
-    rows = std::min(op.block_y, op.tiles_y - y);
-    columns = std::min(op.block_x, op.tiles_x - x);
-  }
-  std::size_t tiles() const { return rows * columns; }
+struct Run {
+  Run(const Winograd& op, std::size_t unit)
+      : op(op),
+        unit(unit),
+        image(unit / op.units_each()),
+        first(unit % op.units_each() * op.run),
+        tiles(std::min(op.run, op.tiles_y * op.tiles_x - first)),
+        pixels(op.unit_pixels(unit)) {}
   // Calls f(tile, index, inside); inside: all 6 x 6 pixels it reads are in the map.
   template <class F>
   HWY_INLINE void for_tiles(const F& f) const {
-    std::size_t index = 0;
-    for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t j = 0; j < columns; ++j, ++index) {
-        const std::size_t top = 4 * (y + i), left = 4 * (x + j);
-        const Tile tile{static_cast<std::ptrdiff_t>(top), static_cast<std::ptrdiff_t>(left),
-                        std::min<std::size_t>(4, op.height - top),
-                        std::min<std::size_t>(4, op.width - left)};
-        f(tile, index, top > 0 && left > 0 && top + 5 <= op.height && left + 5 <= op.width);
+    std::size_t top = first / op.tiles_x * 4, left = first % op.tiles_x * 4;
+    for (std::size_t index = 0; index < tiles; ++index) {
+      const Tile tile{static_cast<std::ptrdiff_t>(top), static_cast<std::ptrdiff_t>(left),
+                      std::min<std::size_t>(4, op.height - top),
+                      std::min<std::size_t>(4, op.width - left)};
+      f(tile, index, top > 0 && left > 0 && top + 5 <= op.height && left + 5 <= op.width);
+      left += 4;
+      if (left >= op.width) {
+        left = 0;
+        top += 4;
       }
+    }
   }
   const Winograd& op;
-  std::size_t image, y, x, rows, columns;
+  std::size_t unit, image, first, tiles, pixels;
 };
 
 // Distance of the 36 matrices in scratch memory: an odd number of cache lines.
@@ -52,13 +53,13 @@ HWY_INLINE std::size_t points_step(std::size_t tiles, std::size_t stride) {
 }
 
 template <bool kActive>
-HWY_INLINE void transform_block(const Block& block, const Source& x, float* to, std::size_t stride,
-                                std::size_t step) {
-  const Winograd& op = block.op;
-  const float* map = x.data + block.image * op.height * op.width * op.in;
-  block.for_tiles([&](const Tile& tile, std::size_t index, bool inside) HWY_ATTR {
+HWY_INLINE void transform_run(const Run& run, const Source& x, float* to, std::size_t stride,
+                              std::size_t step) {
+  const Winograd& op = run.op;
+  const float* map = x.data + run.image * op.height * op.width * op.in;
+  run.for_tiles([&](const Tile& tile, std::size_t index, bool inside) HWY_ATTR {
     for_vectors(op.in, [&](const auto& lanes, std::size_t c) HWY_ATTR {
-      const Activation<kActive> activate(lanes, x.norm, block.image * op.in + c);
+      const Activation<kActive> activate(lanes, x.norm, run.image * op.in + c);
       float* at = to + index * stride + c;
       if (HWY_LIKELY(inside))
         input_tile<true>(map + c, op.height, op.width, op.in, tile, lanes, activate, at, step);
@@ -68,36 +69,34 @@ HWY_INLINE void transform_block(const Block& block, const Source& x, float* to, 
   });
 }
 
-HWY_INLINE void transform_block(const Block& block, const Source& x, float* to, std::size_t stride,
-                                std::size_t step) {
+HWY_INLINE void transform_run(const Run& run, const Source& x, float* to, std::size_t stride,
+                              std::size_t step) {
   if (x.norm.mean)
-    transform_block<true>(block, x, to, stride, step);
+    transform_run<true>(run, x, to, stride, step);
   else
-    transform_block<false>(block, x, to, stride, step);
+    transform_run<false>(run, x, to, stride, step);
 }
 
-// One vector of results of all tiles of a block.
+// One vector of results of all tiles of a run.
 template <class L>
-HWY_INLINE void finish_block(const Block& block, const float* from, std::size_t stride,
-                             std::size_t step, const WinogradResult& result, std::size_t unit,
-                             const L& lanes, std::size_t c) {
+HWY_INLINE void finish_run(const Run& run, const float* from, std::size_t stride, std::size_t step,
+                           const WinogradResult& result, const L& lanes, std::size_t c) {
   const Floats d;
-  const Winograd& op = block.op;
+  const Winograd& op = run.op;
   const std::size_t row = op.width * op.out;
-  const std::size_t first = block.image * op.height * row + c;
+  const std::size_t first = run.image * op.height * row + c;
   const Vector zero = hn::Zero(d);
   auto at = [&](const Tile& tile) {
     return first + static_cast<std::size_t>(tile.y) * row +
            static_cast<std::size_t>(tile.x) * op.out;
   };
-  const std::size_t pixels = op.unit_pixels(unit);
   float* set = nullptr;
   if (result.before.data) {
-    const float* mean_at = result.before.norm.mean + block.image * op.out + c;
+    const float* mean_at = result.before.norm.mean + run.image * op.out + c;
     const Vector mean = lanes.load(mean_at);
-    const Vector scale = lanes.load(result.before.norm.scale + block.image * op.out + c);
+    const Vector scale = lanes.load(result.before.norm.scale + run.image * op.out + c);
     Vector sum = zero, along = zero;
-    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
       const std::size_t corner = at(tile);
       output_tile(from + index * stride, step, tile,
                   [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
@@ -109,7 +108,7 @@ HWY_INLINE void finish_block(const Block& block, const float* from, std::size_t 
                     lanes.store(v, result.data + here);
                   });
     });
-    set = result.sums + unit * moments_size(op.out) + c;
+    set = result.sums + run.unit * moments_size(op.out) + c;
     hn::StoreU(sum, d, set);
     hn::StoreU(hn::Mul(along, scale), d, set + padded(op.out));
     return;
@@ -117,14 +116,14 @@ HWY_INLINE void finish_block(const Block& block, const float* from, std::size_t 
   if (result.moments) {
     // Any value serves as the origin: the middle of the first tile, no border pixel if possible.
     Vector origin = zero;
-    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
       if (index == 0)
         output_tile(from, step, tile, [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
           if (i <= 1 && j <= 1) origin = v;
         });
     });
     MomentSums moments(origin);
-    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
       const std::size_t corner = at(tile);
       output_tile(from + index * stride, step, tile,
                   [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
@@ -132,10 +131,10 @@ HWY_INLINE void finish_block(const Block& block, const float* from, std::size_t 
                     lanes.store(v, result.data + corner + i * row + j * op.out);
                   });
     });
-    moments.write(pixels, result.moments + unit * moments_size(op.out), op.out, c);
+    moments.write(run.pixels, result.moments + run.unit * moments_size(op.out), op.out, c);
     return;
   }
-  block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+  run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
     const std::size_t corner = at(tile);
     output_tile(from + index * stride, step, tile,
                 [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
@@ -153,23 +152,23 @@ HWY_INLINE void finish_block(const Block& block, const float* from, std::size_t 
 
 void forward(const Winograd& op, const Source& x, const float* packed, const WinogradResult& result,
              std::size_t begin, std::size_t end) {
-  const std::size_t most = op.block_y * op.block_x, stride = tile_stride(op.in);
+  const std::size_t most = op.run, stride = tile_stride(op.in);
   const std::size_t step = points_step(most, stride), out_step = points_step(most, gemm::kPanel);
   ScratchPieces scratch(tokens::thread_scratch(kWinogradPoints * (step + out_step)));
   float* factors = scratch.take(kWinogradPoints * step);
   float* products = scratch.take(kWinogradPoints * out_step);
   for (std::size_t unit = begin; unit < end; ++unit) {
-    const Block block(op, unit);
-    transform_block(block, x, factors, stride, step);
+    const Run run(op, unit);
+    transform_run(run, x, factors, stride, step);
     for (std::size_t n = 0; n < op.out; n += gemm::kPanel) {
       const std::size_t width = gemm::panel_width(op.out, n);
       const float* panel = packed + n * kWinogradPoints * op.in;
       for (std::size_t p = 0; p < kWinogradPoints; ++p)
-        gemm::multiply({.first = factors + p * step, .stride = stride, .k = op.in}, block.tiles(),
+        gemm::multiply({.first = factors + p * step, .stride = stride, .k = op.in}, run.tiles,
                        panel + p * op.in * width, width,
                        {.out = products + p * out_step, .stride = width});
       for_vectors(std::min(width, op.out - n), [&](const auto& lanes, std::size_t c) HWY_ATTR {
-        finish_block(block, products + c, width, out_step, result, unit, lanes, n + c);
+        finish_run(run, products + c, width, out_step, result, lanes, n + c);
       });
     }
   }
@@ -177,17 +176,17 @@ void forward(const Winograd& op, const Source& x, const float* packed, const Win
 
 void weights_gradient(const Winograd& op, const Source& x, const float* dy, float* sums,
                       std::size_t begin, std::size_t end) {
-  const std::size_t most = op.block_y * op.block_x;
+  const std::size_t most = op.run;
   const std::size_t stride = tile_stride(op.in), dy_stride = tile_stride(op.out);
   const std::size_t step = points_step(most, stride), dy_step = points_step(most, dy_stride);
   ScratchPieces scratch(tokens::thread_scratch(kWinogradPoints * (step + dy_step)));
   float* factors = scratch.take(kWinogradPoints * step);
   float* gradients = scratch.take(kWinogradPoints * dy_step);
   for (std::size_t unit = begin; unit < end; ++unit) {
-    const Block block(op, unit);
-    transform_block(block, x, factors, stride, step);
-    const float* map = dy + block.image * op.height * op.width * op.out;
-    block.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
+    const Run run(op, unit);
+    transform_run(run, x, factors, stride, step);
+    const float* map = dy + run.image * op.height * op.width * op.out;
+    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
       const bool whole = tile.rows == 4 && tile.columns == 4;
       for_vectors(op.out, [&](const auto& lanes, std::size_t c) HWY_ATTR {
         float* at = gradients + index * dy_stride + c;
@@ -200,7 +199,7 @@ void weights_gradient(const Winograd& op, const Source& x, const float* dy, floa
     const std::size_t wide = padded(op.out);
     for (std::size_t p = 0; p < kWinogradPoints; ++p)
       gemm::multiply_outer(factors + p * step, stride, op.in, gradients + p * dy_step, dy_stride,
-                           op.out, block.tiles(), sums + p * op.in * wide, wide);
+                           op.out, run.tiles, sums + p * op.in * wide, wide);
   }
 }
 
@@ -274,6 +273,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nmrf::ops::conv {
 
+constexpr std::size_t kForwardBytes = 320 << 10, kWeightsBytes = 768 << 10;
+
 HWY_EXPORT(forward);
 HWY_EXPORT(weights_gradient);
 HWY_EXPORT(pack_weights);
@@ -284,24 +285,25 @@ Winograd::Winograd(std::size_t batch, std::size_t height, std::size_t width, std
     : batch(batch), height(height), width(width), in(in), out(out) {
   tiles_y = (height + 3) / 4;
   tiles_x = (width + 3) / 4;
-  // A block's factors stay in the second-level cache; the more tiles, the less often weights are
-  // read.
-  const std::size_t bytes = for_weights ? 1 << 20 : 3 << 18;
-  const std::size_t each = kWinogradPoints * sizeof(float) * (for_weights ? in + out : in);
-  const std::size_t most = for_weights ? 96 : tokens::kMostRows;
-  const std::size_t tiles = std::clamp<std::size_t>(bytes / each / 12 * 12, 24, most);
-  block_y = std::min<std::size_t>(2, tiles_y);
-  blocks_x = (tiles_x * block_y + tiles - 1) / tiles;
-  block_x = (tiles_x + blocks_x - 1) / blocks_x;
-  blocks_x = (tiles_x + block_x - 1) / block_x;
-  block_y = std::clamp<std::size_t>(tiles / block_x, 1, tiles_y);
-  blocks_y = (tiles_y + block_y - 1) / block_y;
+  // What a run makes stays in the second-level cache; the more tiles, the less often weights are
+  // read. Whole register tiles, all runs of a map alike.
+  const std::size_t bytes = for_weights ? kWeightsBytes : kForwardBytes;
+  const std::size_t row = tokens::tile_stride(in) + (for_weights ? tokens::tile_stride(out) : 0);
+  const std::size_t fit = bytes / (kWinogradPoints * sizeof(float) * row);
+  const std::size_t most =
+      std::clamp<std::size_t>(fit / 12 * 12, 24, for_weights ? 96 : tokens::kMostRows);
+  const std::size_t tiles = std::max<std::size_t>(tiles_y * tiles_x, 1);
+  const std::size_t runs = (tiles + most - 1) / most;
+  run = ((tiles + runs - 1) / runs + 11) / 12 * 12;
 }
 
 std::size_t Winograd::unit_pixels(std::size_t unit) const {
-  const std::size_t inside = unit % units_each();
-  const std::size_t top = inside / blocks_x * block_y * 4, left = inside % blocks_x * block_x * 4;
-  return std::min(4 * block_y, height - top) * std::min(4 * block_x, width - left);
+  std::size_t pixels = 0, tile = unit % units_each() * run;
+  const std::size_t end = std::min(tile + run, tiles_y * tiles_x);
+  for (; tile < end; ++tile)
+    pixels += std::min<std::size_t>(4, height - tile / tiles_x * 4) *
+              std::min<std::size_t>(4, width - tile % tiles_x * 4);
+  return pixels;
 }
 
 void winograd_weights(const float* w, std::size_t out, std::size_t in, float* packed) {

@@ -8,19 +8,18 @@
 
 namespace nmrf::ops::conv {
 
-// A convolution and how it is cut: a tile makes 4 x 4 pixels, a block of tiles goes through the
-// cache at once and is the unit of work.
+// A convolution and how it is cut: a tile makes 4 x 4 pixels, a run of tiles in reading order goes
+// through the cache at once and is the unit of work.
 struct Winograd {
   Winograd(std::size_t batch, std::size_t height, std::size_t width, std::size_t in,
            std::size_t out, bool for_weights = false);
 
   std::size_t batch, height, width, in, out;
   std::size_t tiles_y, tiles_x;
-  std::size_t block_y, block_x;    // tiles of a block; the last ones may have fewer
-  std::size_t blocks_y, blocks_x;  // blocks of a map
+  std::size_t run;  // tiles of a unit; the last one of a map may have fewer
 
-  std::size_t units() const { return batch * blocks_y * blocks_x; }
-  std::size_t units_each() const { return blocks_y * blocks_x; }  // of one map
+  std::size_t units_each() const { return (tiles_y * tiles_x + run - 1) / run; }  // of one map
+  std::size_t units() const { return batch * units_each(); }
   std::size_t unit_pixels(std::size_t unit) const;
 };
 
