@@ -77,77 +77,129 @@ HWY_INLINE void transform_run(const Run& run, const Source& x, float* to, std::s
     transform_run<false>(run, x, to, stride, step);
 }
 
-// One vector of results of all tiles of a run.
-template <class L>
-HWY_INLINE void finish_run(const Run& run, const float* from, std::size_t stride, std::size_t step,
-                           const WinogradResult& result, const L& lanes, std::size_t c) {
-  const Floats d;
-  const Winograd& op = run.op;
-  const std::size_t row = op.width * op.out;
-  const std::size_t first = run.image * op.height * row + c;
-  const Vector zero = hn::Zero(d);
-  auto at = [&](const Tile& tile) {
-    return first + static_cast<std::size_t>(tile.y) * row +
-           static_cast<std::size_t>(tile.x) * op.out;
-  };
-  float* set = nullptr;
-  if (result.before.data) {
-    const float* mean_at = result.before.norm.mean + run.image * op.out + c;
-    const Vector mean = lanes.load(mean_at);
-    const Vector scale = lanes.load(result.before.norm.scale + run.image * op.out + c);
-    Vector sum = zero, along = zero;
-    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
-      const std::size_t corner = at(tile);
-      output_tile(from + index * stride, step, tile,
-                  [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
-                    const std::size_t here = corner + i * row + j * op.out;
-                    const Vector off = hn::Sub(lanes.load(result.before.data + here), mean);
-                    v = hn::IfThenElseZero(hn::Gt(off, zero), v);
-                    sum = hn::Add(sum, v);
-                    along = hn::MulAdd(v, off, along);
-                    lanes.store(v, result.data + here);
-                  });
-    });
-    set = result.sums + run.unit * moments_size(op.out) + c;
-    hn::StoreU(sum, d, set);
-    hn::StoreU(hn::Mul(along, scale), d, set + padded(op.out));
-    return;
+// What happens to one vector of channels of a run's results; kept from tile to tile.
+enum class Finish { kStore, kMoments, kBeforeNorm };
+
+template <Finish kFinish>
+struct Finisher {
+  template <class L>
+  HWY_INLINE void begin(const Run& run, const WinogradResult& result, const L& lanes,
+                        std::size_t c) {
+    first = second = third = hn::Zero(Floats());
+    if constexpr (kFinish == Finish::kBeforeNorm)
+      third = lanes.load(result.before.norm.mean + run.image * run.op.out + c);
   }
-  if (result.moments) {
-    // Any value serves as the origin: the middle of the first tile, no border pixel if possible.
-    Vector origin = zero;
-    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
-      if (index == 0)
-        output_tile(from, step, tile, [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
-          if (i <= 1 && j <= 1) origin = v;
-        });
+
+  template <class L>
+  HWY_INLINE void tile(const Run& run, const WinogradResult& result, const L& lanes, std::size_t c,
+                       const Tile& tile, std::size_t index, const float* from, std::size_t step) {
+    const Vector zero = hn::Zero(Floats());
+    const std::size_t pixel = run.op.out, row = run.op.width * pixel;
+    const std::size_t corner = run.image * run.op.height * row +
+                               static_cast<std::size_t>(tile.y) * row +
+                               static_cast<std::size_t>(tile.x) * pixel + c;
+    if (kFinish == Finish::kMoments && index == 0) {
+      // Any value serves as the origin: no border pixel if possible.
+      output_tile(from, step, tile, [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
+        if (i <= 1 && j <= 1) third = v;
+      });
+    }
+    Vector sum = first, more = second;
+    const Vector origin = third;
+    output_tile(from, step, tile, [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
+      const std::size_t at = corner + i * row + j * pixel;
+      if constexpr (kFinish == Finish::kMoments) {
+        const Vector off = hn::Sub(v, origin);
+        sum = hn::Add(sum, off);
+        more = hn::MulAdd(off, off, more);
+      } else if constexpr (kFinish == Finish::kBeforeNorm) {
+        const Vector off = hn::Sub(lanes.load(result.before.data + at), origin);
+        v = hn::IfThenElseZero(hn::Gt(off, zero), v);
+        sum = hn::Add(sum, v);
+        more = hn::MulAdd(v, off, more);
+      } else if (result.add) {
+        Vector added = lanes.load(result.add + at);
+        if (result.gate)
+          added = hn::IfThenElseZero(hn::Gt(lanes.load(result.gate + at), zero), added);
+        v = hn::Add(v, added);
+      }
+      lanes.store(v, result.data + at);
     });
-    MomentSums moments(origin);
-    run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
-      const std::size_t corner = at(tile);
-      output_tile(from + index * stride, step, tile,
-                  [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
-                    moments.add(v);
-                    lanes.store(v, result.data + corner + i * row + j * op.out);
-                  });
-    });
-    moments.write(run.pixels, result.moments + run.unit * moments_size(op.out), op.out, c);
-    return;
+    first = sum;
+    second = more;
   }
+
+  template <class L>
+  HWY_INLINE void end(const Run& run, const WinogradResult& result, const L& lanes,
+                      std::size_t c) const {
+    const std::size_t set = run.unit * moments_size(run.op.out);
+    if constexpr (kFinish == Finish::kMoments) {
+      MomentSums sums(third);
+      sums.sum = first;
+      sums.squares = second;
+      sums.write(run.pixels, result.moments + set, run.op.out, c);
+    } else if constexpr (kFinish == Finish::kBeforeNorm) {
+      const Vector scale = lanes.load(result.before.norm.scale + run.image * run.op.out + c);
+      hn::StoreU(first, Floats(), result.sums + set + c);
+      hn::StoreU(hn::Mul(second, scale), Floats(), result.sums + set + padded(run.op.out) + c);
+    }
+  }
+
+  // Sum and sum of squares from the origin; or gradients, gradients times values, the mean.
+  Vector first, second, third;
+};
+
+// The results of channels n .. n + width, from `width` products a tile.
+template <Finish kFinish>
+HWY_INLINE void finish_run(const Run& run, const float* products, std::size_t width,
+                           std::size_t step, const WinogradResult& result, std::size_t n) {
+  Finisher<kFinish> finishers[2];
+  const std::size_t valid = std::min(width, run.op.out - n);
+  for_vectors(valid, [&](const auto& lanes, std::size_t c)
+                         HWY_ATTR { finishers[c / kLanes].begin(run, result, lanes, n + c); });
   run.for_tiles([&](const Tile& tile, std::size_t index, bool) HWY_ATTR {
-    const std::size_t corner = at(tile);
-    output_tile(from + index * stride, step, tile,
-                [&](std::size_t i, std::size_t j, Vector v) HWY_ATTR {
-                  const std::size_t here = corner + i * row + j * op.out;
-                  if (result.add) {
-                    Vector more = lanes.load(result.add + here);
-                    if (result.gate)
-                      more = hn::IfThenElseZero(hn::Gt(lanes.load(result.gate + here), zero), more);
-                    v = hn::Add(v, more);
-                  }
-                  lanes.store(v, result.data + here);
-                });
+    for_vectors(valid, [&](const auto& lanes, std::size_t c) HWY_ATTR {
+      finishers[c / kLanes].tile(run, result, lanes, n + c, tile, index,
+                                 products + index * width + c, step);
+    });
   });
+  for_vectors(valid, [&](const auto& lanes, std::size_t c)
+                         HWY_ATTR { finishers[c / kLanes].end(run, result, lanes, n + c); });
+}
+
+// out[kRows, kVectors] = a[kRows, k] panel[k, kVectors], without the choices of gemm::multiply:
+// these products are many and shallow.
+template <int kRows, int kVectors>
+HWY_NOINLINE void product_block(const float* a, std::size_t stride, std::size_t k,
+                                const float* panel, float* out) {
+  const Floats d;
+  Vector sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  gemm::accumulate<kRows, kVectors>(a, stride, k, panel, sum);
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, out + (r * kVectors + v) * kLanes);
+}
+
+template <int kVectors>
+HWY_INLINE void product(const float* a, std::size_t stride, std::size_t rows, std::size_t k,
+                        const float* panel, float* out) {
+  std::size_t row = 0;
+  auto block = [&]<int kRows>() HWY_ATTR {
+    product_block<kRows, kVectors>(a + row * stride, stride, k, panel,
+                                   out + row * kVectors * kLanes);
+    row += kRows;
+  };
+  while (row + gemm::kTileRows <= rows) block.template operator()<gemm::kTileRows>();
+  if constexpr (gemm::kTileRows > 6)
+    if (row + 6 <= rows) block.template operator()<6>();
+  if (row + 4 <= rows) block.template operator()<4>();
+  if (row + 2 <= rows) block.template operator()<2>();
+  while (row < rows) block.template operator()<1>();
 }
 
 void forward(const Winograd& op, const Source& x, const float* packed, const WinogradResult& result,
@@ -164,12 +216,15 @@ void forward(const Winograd& op, const Source& x, const float* packed, const Win
       const std::size_t width = gemm::panel_width(op.out, n);
       const float* panel = packed + n * kWinogradPoints * op.in;
       for (std::size_t p = 0; p < kWinogradPoints; ++p)
-        gemm::multiply({.first = factors + p * step, .stride = stride, .k = op.in}, run.tiles,
-                       panel + p * op.in * width, width,
-                       {.out = products + p * out_step, .stride = width});
-      for_vectors(std::min(width, op.out - n), [&](const auto& lanes, std::size_t c) HWY_ATTR {
-        finish_run(run, products + c, width, out_step, result, lanes, n + c);
-      });
+        (width == gemm::kPanel ? product<2> : product<1>)(factors + p * step, stride, run.tiles,
+                                                          op.in, panel + p * op.in * width,
+                                                          products + p * out_step);
+      if (result.before.data)
+        finish_run<Finish::kBeforeNorm>(run, products, width, out_step, result, n);
+      else if (result.moments)
+        finish_run<Finish::kMoments>(run, products, width, out_step, result, n);
+      else
+        finish_run<Finish::kStore>(run, products, width, out_step, result, n);
     }
   }
 }
