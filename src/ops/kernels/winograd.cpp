@@ -153,7 +153,7 @@ struct Finisher {
 template <Finish kFinish>
 HWY_INLINE void finish_run(const Run& run, const float* products, std::size_t width,
                            std::size_t step, const WinogradResult& result, std::size_t n) {
-  Finisher<kFinish> finishers[2];
+  Finisher<kFinish> finishers[3];
   const std::size_t valid = std::min(width, run.op.out - n);
   for_vectors(valid, [&](const auto& lanes, std::size_t c)
                          HWY_ATTR { finishers[c / kLanes].begin(run, result, lanes, n + c); });
@@ -167,37 +167,81 @@ HWY_INLINE void finish_run(const Run& run, const float* products, std::size_t wi
                          HWY_ATTR { finishers[c / kLanes].end(run, result, lanes, n + c); });
 }
 
+// Vectors of a panel of results: three where that leaves none over, else two and perhaps one. The
+// accumulators of kTileRows rows of two vectors then are two thirds as many rows of three.
+HWY_INLINE std::size_t panel_vectors(std::size_t columns) {
+  const std::size_t vectors = (columns + kLanes - 1) / kLanes;
+  return vectors % 3 == 0 ? 3 : 2;
+}
+// Of the panel that begins at column n.
+HWY_INLINE std::size_t panel_width(std::size_t columns, std::size_t n) {
+  return columns - n > kLanes ? panel_vectors(columns) * kLanes : kLanes;
+}
+
 // out[kRows, kVectors] = a[kRows, k] panel[k, kVectors], without the choices of gemm::multiply:
-// these products are many and shallow.
+// these products are many and shallow. Rows of `a` are reached three a pointer.
 template <int kRows, int kVectors>
 HWY_NOINLINE void product_block(const float* a, std::size_t stride, std::size_t k,
                                 const float* panel, float* out) {
   const Floats d;
+  constexpr int kGroups = (kRows + 2) / 3;
   Vector sum[kRows][kVectors];
+  const float* at[kGroups];
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; ++g) at[g] = a + 3 * g * stride;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
-  gemm::accumulate<kRows, kVectors>(a, stride, k, panel, sum);
+  auto step = [&](std::size_t offset) HWY_ATTR {
+    Vector b[kVectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v)
+      b[v] = hn::LoadU(d, panel + (offset * kVectors + v) * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Vector scalar = hn::Set(d, at[r / 3][(r % 3) * stride + offset]);
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(scalar, b[v], sum[r][v]);
+    }
+  };
+  auto advance = [&](std::size_t by) HWY_ATTR {
+#pragma GCC unroll 4
+    for (int g = 0; g < kGroups; ++g) at[g] += by;
+    panel += by * kVectors * kLanes;
+  };
+  for (; k >= 4; k -= 4) {
+    step(0);
+    step(1);
+    step(2);
+    step(3);
+    advance(4);
+  }
+  for (; k > 0; --k) {
+    step(0);
+    advance(1);
+  }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, out + (r * kVectors + v) * kLanes);
 }
 
 template <int kVectors>
 HWY_INLINE void product(const float* a, std::size_t stride, std::size_t rows, std::size_t k,
                         const float* panel, float* out) {
+  constexpr int kMost = kVectors == 3 ? gemm::kTileRows * 2 / 3 : gemm::kTileRows;
   std::size_t row = 0;
   auto block = [&]<int kRows>() HWY_ATTR {
     product_block<kRows, kVectors>(a + row * stride, stride, k, panel,
                                    out + row * kVectors * kLanes);
     row += kRows;
   };
-  while (row + gemm::kTileRows <= rows) block.template operator()<gemm::kTileRows>();
-  if constexpr (gemm::kTileRows > 6)
+  while (row + kMost <= rows) block.template operator()<kMost>();
+  if constexpr (kMost > 6)
     if (row + 6 <= rows) block.template operator()<6>();
-  if (row + 4 <= rows) block.template operator()<4>();
+  if constexpr (kMost > 4)
+    if (row + 4 <= rows) block.template operator()<4>();
   if (row + 2 <= rows) block.template operator()<2>();
   while (row < rows) block.template operator()<1>();
 }
@@ -205,20 +249,23 @@ HWY_INLINE void product(const float* a, std::size_t stride, std::size_t rows, st
 void forward(const Winograd& op, const Source& x, const float* packed, const WinogradResult& result,
              std::size_t begin, std::size_t end) {
   const std::size_t most = op.run, stride = tile_stride(op.in);
-  const std::size_t step = points_step(most, stride), out_step = points_step(most, gemm::kPanel);
+  const std::size_t panel_step = panel_vectors(op.out) * kLanes;
+  const std::size_t step = points_step(most, stride), out_step = points_step(most, panel_step);
   ScratchPieces scratch(tokens::thread_scratch(kWinogradPoints * (step + out_step)));
   float* factors = scratch.take(kWinogradPoints * step);
   float* products = scratch.take(kWinogradPoints * out_step);
   for (std::size_t unit = begin; unit < end; ++unit) {
     const Run run(op, unit);
     transform_run(run, x, factors, stride, step);
-    for (std::size_t n = 0; n < op.out; n += gemm::kPanel) {
-      const std::size_t width = gemm::panel_width(op.out, n);
+    for (std::size_t n = 0; n < op.out; n += panel_step) {
+      const std::size_t width = panel_width(op.out, n);
       const float* panel = packed + n * kWinogradPoints * op.in;
+      const auto multiply = width == 3 * kLanes   ? product<3>
+                            : width == 2 * kLanes ? product<2>
+                                                  : product<1>;
       for (std::size_t p = 0; p < kWinogradPoints; ++p)
-        (width == gemm::kPanel ? product<2> : product<1>)(factors + p * step, stride, run.tiles,
-                                                          op.in, panel + p * op.in * width,
-                                                          products + p * out_step);
+        multiply(factors + p * step, stride, run.tiles, op.in, panel + p * op.in * width,
+                 products + p * out_step);
       if (result.before.data)
         finish_run<Finish::kBeforeNorm>(run, products, width, out_step, result, n);
       else if (result.moments)
@@ -276,8 +323,8 @@ HWY_INLINE void store_weights(const float (&taps)[9][kLanes], float* to, std::si
 // if flipped.
 void pack_weights(const float* w, std::size_t results, std::size_t by_result, std::size_t inputs,
                   std::size_t by_input, bool flipped, float* packed) {
-  for (std::size_t n = 0; n < results; n += gemm::kPanel) {
-    const std::size_t width = gemm::panel_width(results, n);
+  for (std::size_t n = 0; n < results; n += panel_vectors(results) * kLanes) {
+    const std::size_t width = panel_width(results, n);
     float* panel = packed + n * kWinogradPoints * inputs;
     for (std::size_t v = 0; v < width; v += kLanes)
       for (std::size_t i = 0; i < inputs; ++i) {
