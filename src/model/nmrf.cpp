@@ -94,7 +94,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
     out.hypotheses.push_back(decode(embedding, labels, trace));
   {
     torch::NoGradGuard no_grad;
-    out.winners = take_winners(out.hypotheses.back());
+    out.winners = ops::take_winners(out.hypotheses.back().score, out.hypotheses.back().disparity);
     record(trace, "coarse_disp8", out.winners.disparity);
     record(trace, "wta_index", out.winners.index);
   }
@@ -109,13 +109,13 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   record(trace, "refine_gw2", fine.right2);
   for (std::size_t i = 0; i < refinements_.size(); ++i) {
     // ... and again at the map that refinement starts from.
-    auto start = median_reduce(out.disparity.detach() / 4);
+    auto start = ops::median_reduce(out.disparity.detach() / 4);
     record(trace, "disp_curr", start);
     for (const auto& embedding :
          refinements_[i]->forward(fine, start.unsqueeze(-1), how.every_layer, trace, "refine")) {
       auto offsets = refine_heads_[i](embedding.squeeze(3));
       record(trace, "refine_delta", offsets);
-      out.refined.push_back(refined_disparity(start, offsets));
+      out.refined.push_back(ops::refined_disparity(start, offsets));
     }
     out.disparity = out.refined.back();
   }
