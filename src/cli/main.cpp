@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"synth", "render stereo scenes with exact disparity", cmd_synth},
     {"convert", "turn a .pth checkpoint into a .safetensors model", cmd_convert},
     {"info", "options, parameters and arithmetic of a model", cmd_info},
+    {"bench", "speed and memory of the network on this machine", cmd_bench},
 };
 
 void print_help() {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "core/check.h"
+#include "core/stage_clock.h"
 
 namespace nmrf {
 namespace {
@@ -44,6 +45,7 @@ void NetworkImpl::set_max_disp(int max_disp) {
 
 std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& left,
                                                           const torch::Tensor& right) {
+  StageScope stage("backbone");
   auto both = backbone_(2 * (torch::cat({left, right}, 0) / 255.0f) - 1);
   const int64_t batch = left.size(0);
   return {{both.fine.narrow(0, 0, batch), both.coarse.narrow(0, 0, batch)},
@@ -51,11 +53,13 @@ std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& l
 }
 
 MatchingMaps NetworkImpl::matching_maps(const torch::Tensor& left, const torch::Tensor& right) {
+  StageScope stage("gamma");
   return {concatconv_(left), concatconv_(right), gw_(left), gw_(right)};
 }
 
 Hypotheses NetworkImpl::decode(const torch::Tensor& embedding, const torch::Tensor& labels,
                                Trace* trace) {
+  StageScope stage("heads");
   auto offset = infer_head_(embedding);
   auto score = ops::norm_linear(embedding, {}, {}, {weights_of(infer_score_head_)})[0];
   record(trace, "infer_delta", offset);
@@ -90,9 +94,12 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   record(trace, "infer_fmap2", coarse.right1);
   record(trace, "infer_gw1", coarse.left2);
   record(trace, "infer_gw2", coarse.right2);
-  for (const auto& embedding : inference_->forward(coarse, labels, how.every_layer, trace, "infer"))
+  for (const auto& embedding : in_stage("inference", [&] {
+         return inference_->forward(coarse, labels, how.every_layer, trace, "infer");
+       }))
     out.hypotheses.push_back(decode(embedding, labels, trace));
   {
+    StageScope stage("heads");
     torch::NoGradGuard no_grad;
     out.winners = ops::take_winners(out.hypotheses.back().score, out.hypotheses.back().disparity);
     record(trace, "coarse_disp8", out.winners.disparity);
@@ -111,8 +118,11 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
     // ... and again at the map that refinement starts from.
     auto start = ops::median_reduce(out.disparity.detach() / 4);
     record(trace, "disp_curr", start);
-    for (const auto& embedding :
-         refinements_[i]->forward(fine, start.unsqueeze(-1), how.every_layer, trace, "refine")) {
+    for (const auto& embedding : in_stage("refinement", [&] {
+           return refinements_[i]->forward(fine, start.unsqueeze(-1), how.every_layer, trace,
+                                           "refine");
+         })) {
+      StageScope stage("heads");
       auto offsets = refine_heads_[i](embedding.squeeze(3));
       record(trace, "refine_delta", offsets);
       out.refined.push_back(ops::refined_disparity(start, offsets));

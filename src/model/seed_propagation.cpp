@@ -1,5 +1,6 @@
 #include "model/seed_propagation.h"
 
+#include "core/stage_clock.h"
 #include "ops/attention.h"
 #include "ops/cost_volume.h"
 #include "ops/encoding.h"
@@ -118,6 +119,7 @@ ProposalNetworkImpl::ProposalNetworkImpl(const ModelOptions& o)
       prop_head_(register_module("prop_head", Head(o.propagation_channels, 1))) {}
 
 LabelSeeds ProposalNetworkImpl::seeds(const torch::Tensor& left, const torch::Tensor& right) {
+  StageScope stage("cost volume");
   return find_label_seeds(left, right, mlp_, options_);
 }
 
@@ -129,9 +131,12 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   record(trace, "cost", result.seeds.cost);
   record(trace, "prob", result.seeds.prob);
   record(trace, "label_seeds", result.seeds.seeds);
-  auto context = proj_(left);
-  record(trace, "prop_context", context);
-  auto memory = propagation_(result.seeds, context, trace);
+  auto memory = in_stage("propagation", [&] {
+    auto context = proj_(left);
+    record(trace, "prop_context", context);
+    return propagation_(result.seeds, context, trace);
+  });
+  StageScope stage("heads");
   auto residual = prop_head_(memory).squeeze(-1);  // [B, h, w, k]
   record(trace, "prop_head", residual);
   result.labels = (result.seeds.seeds.to(residual.scalar_type()) + residual).relu();

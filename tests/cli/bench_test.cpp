@@ -1,0 +1,59 @@
+// nmrf bench: the shape of what it prints; times are never asserted.
+#include <gtest/gtest.h>
+
+#include "run.h"
+
+namespace nmrf::test {
+namespace {
+
+using nlohmann::json;
+
+TEST(Bench, OneObjectASizeWithEverythingMeasured) {
+  Outcome run = nmrf({"bench", "--preset", "fast", "--size", "96x64", "128x64", "--runs", "2",
+                      "--compare", "--json", "-q"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  std::istringstream lines(run.out);
+  std::vector<json> objects;
+  for (std::string line; std::getline(lines, line);) objects.push_back(json::parse(line));
+  ASSERT_EQ(objects.size(), 2u);
+  EXPECT_EQ(objects[1]["size"], json({128, 64}));
+  for (const auto& object : objects) {
+    EXPECT_GT(object["seconds"]["best"].get<double>(), 0);
+    EXPECT_GE(object["seconds"]["median"].get<double>(), object["seconds"]["best"].get<double>());
+    EXPECT_GT(object["peak_gflops"].get<double>(), 0);
+    EXPECT_NEAR(object["gflops"].get<double>(),
+                object["gflop"].get<double>() / object["seconds"]["median"].get<double>(), 1e-6);
+    EXPECT_TRUE(object["memory_mb"].is_number());
+    double stages = 0;
+    for (const char* name :
+         {"backbone", "cost volume", "propagation", "gamma", "inference", "refinement", "heads"})
+      stages += object["stages"][name]["ms"].get<double>();
+    EXPECT_LE(stages, 2e3 * object["seconds"]["median"].get<double>());
+    EXPECT_GT(object["plain"]["seconds"]["median"].get<double>(), 0);
+    EXPECT_LT(object["plain"]["difference"]["median_px"].get<double>(), 1e-2);
+  }
+}
+
+TEST(Bench, ATrainingStepGivesTheSameLossAndGradientsOnBothPaths) {
+  Outcome run = nmrf({"bench", "--preset", "fast", "--size", "96x64", "--batch", "2", "--runs", "1",
+                      "--train", "--compare"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  for (const char* word : {"training step", "losses", "backward", "update", "fast over plain"})
+    EXPECT_NE(run.out.find(word), std::string::npos) << word << "\n" << run.out;
+  run = nmrf({"bench", "--preset", "fast", "--size", "96x64", "--runs", "1", "--train", "--compare",
+              "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json difference = json::parse(run.out)["plain"]["difference"];
+  EXPECT_LT(difference["loss"].get<double>(), 1e-3);
+  EXPECT_LT(difference["gradient_norm"].get<double>(), 1e-2);
+}
+
+TEST(Bench, SenselessSettingsAreUsageErrors) {
+  EXPECT_EQ(nmrf({"bench", "--preset", "fast", "--size", "16x16"}).code, 2);
+  EXPECT_EQ(nmrf({"bench", "--preset", "fast", "--size", "wide"}).code, 2);
+  EXPECT_EQ(nmrf({"bench", "--preset", "huge"}).code, 2);
+  EXPECT_EQ(nmrf({"bench", "--preset", "fast", "--runs", "0"}).code, 2);
+}
+
+}  // namespace
+}  // namespace nmrf::test
