@@ -90,7 +90,7 @@ Tensor suppress_non_modals(const Tensor& prob) {
 
 Tensor top_modals(const Tensor& values, int64_t k) {
   if (!values.is_cpu()) return std::get<1>(values.topk(k, -1));
-  auto contiguous = values.detach().contiguous();
+  auto contiguous = values.detach().to(torch::kFloat).contiguous();
   const int64_t planes = contiguous.size(-1);
   auto shape = contiguous.sizes().vec();
   shape.back() = k;

@@ -247,22 +247,27 @@ void volume_forward(const VolumeShape& s, const PixelMap& left, const PixelMap& 
 HWY_INLINE void add_sums(const float* x, std::size_t rows, std::size_t columns, float* sums) {
   const Floats d;
   if (columns == 1) {
-    for (std::size_t r = 0; r < rows; ++r) sums[0] += x[r];
+    float sum = 0;
+    for (std::size_t r = 0; r < rows; ++r) sum += x[r];
+    sums[0] += sum;
     return;
   }
   std::size_t c = 0;
   for (; c + kLanes <= columns; c += kLanes) {
-    Vector even = hn::LoadU(d, sums + c), odd = hn::Zero(d);
+    Vector even = hn::Zero(d), odd = even;
     std::size_t r = 0;
     for (; r + 2 <= rows; r += 2) {
       even = hn::Add(even, hn::LoadU(d, x + r * columns + c));
       odd = hn::Add(odd, hn::LoadU(d, x + (r + 1) * columns + c));
     }
     if (r < rows) even = hn::Add(even, hn::LoadU(d, x + r * columns + c));
-    hn::StoreU(hn::Add(even, odd), d, sums + c);
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + c), hn::Add(even, odd)), d, sums + c);
   }
-  for (; c < columns; ++c)
-    for (std::size_t r = 0; r < rows; ++r) sums[c] += x[r * columns + c];
+  for (; c < columns; ++c) {
+    float sum = 0;
+    for (std::size_t r = 0; r < rows; ++r) sum += x[r * columns + c];
+    sums[c] += sum;
+  }
 }
 
 // to += from

@@ -117,7 +117,8 @@ void winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std
         for (std::int64_t j = 1; j < in.labels; ++j) {
           const V s = hn::LoadU(d, score + j * 64);
           // A score that is no number wins, as everywhere in libtorch.
-          const auto better = hn::Or(hn::Gt(s, best), hn::AndNot(hn::Ne(best, best), hn::Ne(s, s)));
+          const auto better =
+              hn::Or(hn::Gt(s, best), hn::And(hn::Eq(best, best), hn::Not(hn::Eq(s, s))));
           best = hn::IfThenElse(better, s, best);
           chosen = hn::IfThenElse(better, hn::LoadU(d, disparity + j * 64), chosen);
           index = hn::IfThenElse(better, hn::Set(d, static_cast<float>(j)), index);
