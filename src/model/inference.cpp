@@ -76,28 +76,4 @@ MessagePassing make_inference(const ModelOptions& o) {
                         o.self_edges == SelfEdges::kOwn, /*encoding_range=*/64);
 }
 
-namespace {
-
-// [B, h, w, k, 64] -> [B, 8h, 8w, k]
-torch::Tensor to_full_resolution(const torch::Tensor& patches) {
-  const int64_t batch = patches.size(0), h = patches.size(1), w = patches.size(2),
-                k = patches.size(3);
-  return patches.view({batch, h, w, k, 8, 8})
-      .permute({0, 1, 4, 2, 5, 3})
-      .reshape({batch, h * 8, w * 8, k});
-}
-
-}  // namespace
-
-Winners take_winners(const Hypotheses& hypotheses) {
-  auto score = to_full_resolution(hypotheses.score);
-  auto disparity = to_full_resolution(hypotheses.disparity);
-  Winners winners;
-  winners.index = std::get<1>(score.max(-1));
-  auto chosen = winners.index.unsqueeze(-1);
-  winners.disparity = disparity.gather(-1, chosen).squeeze(-1);
-  winners.confidence = score.softmax(-1).gather(-1, chosen).squeeze(-1);
-  return winners;
-}
-
 }  // namespace nmrf

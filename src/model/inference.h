@@ -9,6 +9,7 @@
 #include "model/layers.h"
 #include "model/message_passing.h"
 #include "model/options.h"
+#include "ops/patches.h"
 
 namespace nmrf {
 
@@ -57,12 +58,6 @@ struct Hypotheses {
   torch::Tensor score;      // [B, h, w, k, 64] logits of the posterior over the k labels
 };
 
-// Winner takes all, a full-resolution map: the lower label index on an exact tie.
-struct Winners {
-  torch::Tensor disparity;   // [B, H, W] in coarse pixels
-  torch::Tensor confidence;  // [B, H, W] posterior probability of the winner
-  torch::Tensor index;       // [B, H, W] int64, the winning label
-};
-Winners take_winners(const Hypotheses& hypotheses);
+using ops::Winners;
 
 }  // namespace nmrf

@@ -1,7 +1,5 @@
 #include "model/label_seeds.h"
 
-#include "ops/cost_volume.h"
-
 namespace nmrf {
 namespace {
 
@@ -16,23 +14,15 @@ CostScoreImpl::CostScoreImpl(const ModelOptions& o)
       second_(register_module("2", conv(o.cost_hidden1, o.cost_hidden2))),
       last_(register_module("4", conv(o.cost_hidden2, 1))) {}
 
-torch::Tensor CostScoreImpl::forward(const torch::Tensor& volume) {
-  const int64_t batch = volume.size(0), groups = volume.size(1), planes = volume.size(2),
-                h = volume.size(3), w = volume.size(4);
-  auto lines = volume.permute({0, 3, 4, 1, 2}).reshape({batch * h * w, groups, planes});
-  auto score = last_(second_(first_(lines).relu()).relu());
-  return score.view({batch, h, w, planes});
+ops::ScoreConvolutions CostScoreImpl::weights() const {
+  return {{first_->weight, second_->weight, last_->weight},
+          {first_->bias, second_->bias, last_->bias}};
 }
 
-LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right, CostScore& score,
-                            const ModelOptions& options) {
-  LabelSeeds result;
-  result.volume = ops::correlation_volume(left, right, options.cost_groups, options.planes());
-  result.cost = score(result.volume);
-  result.prob = result.cost.softmax(-1);
-  torch::NoGradGuard no_grad;
-  result.seeds = ops::top_modals(ops::suppress_non_modals(result.prob), options.labels);
-  return result;
+LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right,
+                            const CostScore& score, const ModelOptions& options) {
+  return ops::seed_volume(left, right, options.cost_groups, options.planes(), score->weights(),
+                          options.labels);
 }
 
 }  // namespace nmrf

@@ -5,22 +5,20 @@
 
 #include "model/layers.h"
 #include "model/options.h"
+#include "ops/cost_volume.h"
 
 namespace nmrf {
 
-struct LabelSeeds {
-  torch::Tensor volume;  // [B, groups, planes, h, w] group-wise correlation
-  torch::Tensor cost;    // [B, h, w, planes] matching score before the softmax
-  torch::Tensor prob;    // [B, h, w, planes] softmax of it
-  torch::Tensor seeds;  // [B, h, w, k] int64 plane indices = disparity in coarse pixels, best first
-};
+// Seeds are plane indices = disparities in coarse pixels, best first. The volume is let go after
+// seed propagation unless a trace or a gradient needs it.
+using LabelSeeds = ops::SeedVolume;
 
 // Three 1-D convolutions along the disparity turn the groups into one score a plane. Registered as
 // `mlp` with the convolutions at 0, 2, 4.
 class CostScoreImpl : public torch::nn::Module {
  public:
   explicit CostScoreImpl(const ModelOptions& options);
-  torch::Tensor forward(const torch::Tensor& volume);  // [B,g,planes,h,w] -> [B,h,w,planes]
+  ops::ScoreConvolutions weights() const;
 
  private:
   torch::nn::Conv1d first_, second_, last_;
@@ -28,7 +26,7 @@ class CostScoreImpl : public torch::nn::Module {
 TORCH_MODULE(CostScore);
 
 // left, right: coarse features [B, C, h, w].
-LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right, CostScore& score,
-                            const ModelOptions& options);
+LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right,
+                            const CostScore& score, const ModelOptions& options);
 
 }  // namespace nmrf

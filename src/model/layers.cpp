@@ -55,11 +55,4 @@ torch::Tensor WindowPadding::crop(const torch::Tensor& grid) const {
   return grid.narrow(1, top, height).narrow(2, left, width);
 }
 
-torch::Tensor unfold_patches(const torch::Tensor& patches, int64_t side) {
-  const int64_t batch = patches.size(0), h = patches.size(1), w = patches.size(2);
-  return patches.reshape({batch, h, w, side, side})
-      .permute({0, 1, 3, 2, 4})
-      .reshape({batch, h * side, w * side});
-}
-
 }  // namespace nmrf

@@ -78,8 +78,4 @@ struct WindowPadding {
   int64_t height, width, top, bottom, left, right;
 };
 
-// Patches of side s to the map they tile: [B, h, w, s * s] (row-major patches) -> [B, h * s, w *
-// s].
-torch::Tensor unfold_patches(const torch::Tensor& patches, int64_t side);
-
 }  // namespace nmrf

@@ -163,7 +163,9 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     torch::NoGradGuard no_grad;
     auto left_tensor = pad_images(to_tensor(left)).to(state_->device);
     auto right_tensor = pad_images(to_tensor(right)).to(state_->device);
-    auto out = state_->network->forward(left_tensor, right_tensor);
+    ForwardOptions lean;
+    lean.lean = true;
+    auto out = state_->network->forward(left_tensor, right_tensor, lean);
     result.map = to_mat(out.disparity, left.rows, left.cols);
     result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
     if (how.keep_labels) {

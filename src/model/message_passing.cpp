@@ -25,6 +25,7 @@ torch::Tensor SelfEdgesStepImpl::forward(const torch::Tensor& x, const torch::Te
   auto qkv =
       ops::norm_linear(x, weights_of(norm1_), encoding, {weights_of(q_), weights_of(k_), value});
   auto message = ops::label_attention(qkv[0], qkv[1], qkv[2], heads_);
+  qkv.clear();  // memory
   return ops::linear_residual(message, weights_of(proj_), x);
 }
 
@@ -66,6 +67,7 @@ torch::Tensor NeighbourEdgesImpl::forward(const torch::Tensor& x, const torch::T
   auto qkv = ops::norm_linear(x, weights_of(norm1_), encoding, {weights_of(qkv_)})[0];
   auto message = ops::window_attention(qkv, options_.heads, options_.window, options_.shift,
                                        attn_->tables(), options_.own_pixel);
+  qkv.reset();  // memory: the largest tensor of a layer
   return ops::message_mlp_residual(x, message, weights_of(proj_), weights_of(norm2_), mlp_->fc1(),
                                    mlp_->fc2());
 }

@@ -4,6 +4,8 @@
 
 #include "core/check.h"
 #include "core/stage_clock.h"
+#include "ops/dispatch.h"
+#include "ops/pixel_map.h"
 
 namespace nmrf {
 namespace {
@@ -46,7 +48,14 @@ void NetworkImpl::set_max_disp(int max_disp) {
 std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& left,
                                                           const torch::Tensor& right) {
   StageScope stage("backbone");
-  auto both = backbone_(2 * (torch::cat({left, right}, 0) / 255.0f) - 1);
+  auto scaled = [](const torch::Tensor& images) { return 2 * (images / 255.0f) - 1; };
+  // One view after the other where no graph holds both: the maps at half resolution are the
+  // largest of all.
+  if (!torch::GradMode::is_enabled() && ops::use_fast(left)) {
+    auto first = backbone_(scaled(left));
+    return {first, backbone_(scaled(right))};
+  }
+  auto both = backbone_(scaled(torch::cat({left, right}, 0)));
   const int64_t batch = left.size(0);
   return {{both.fine.narrow(0, 0, batch), both.coarse.narrow(0, 0, batch)},
           {both.fine.narrow(0, batch, batch), both.coarse.narrow(0, batch, batch)}};
@@ -54,7 +63,15 @@ std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& l
 
 MatchingMaps NetworkImpl::matching_maps(const torch::Tensor& left, const torch::Tensor& right) {
   StageScope stage("gamma");
-  return {concatconv_(left), concatconv_(right), gw_(left), gw_(right)};
+  auto project = [](Projection& projection, const torch::Tensor& map) {
+    auto result = projection(map);
+    // Label features read pixel by pixel; turned here, the map is not held in two orders.
+    if (!torch::GradMode::is_enabled() && ops::use_fast(result))
+      result = ops::as_map(ops::channels_last(result));
+    return result;
+  };
+  return {project(concatconv_, left), project(concatconv_, right), project(gw_, left),
+          project(gw_, right)};
 }
 
 Hypotheses NetworkImpl::decode(const torch::Tensor& embedding, const torch::Tensor& labels,
@@ -64,6 +81,8 @@ Hypotheses NetworkImpl::decode(const torch::Tensor& embedding, const torch::Tens
   auto score = ops::norm_linear(embedding, {}, {}, {weights_of(infer_score_head_)})[0];
   record(trace, "infer_delta", offset);
   record(trace, "infer_score_logits", score);
+  if (!torch::GradMode::is_enabled() && !trace)
+    return {offset.add_(labels.unsqueeze(-1)).relu_(), score.mul_(kScoreScale)};
   return {(labels.unsqueeze(-1) + offset).relu(), kScoreScale * score};
 }
 
@@ -86,10 +105,13 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   }
   out.proposals = dpn_->forward(left_maps.coarse, right_maps.coarse, trace);
   if (how.scope == Scope::kProposals) return out;
+  if (how.lean) out.proposals.seeds.volume.reset();
 
   // Gradients stop at the candidate labels.
   auto labels = out.proposals.labels.detach();
   auto coarse = matching_maps(left_maps.coarse, right_maps.coarse);
+  left_maps.coarse.reset();
+  right_maps.coarse.reset();
   record(trace, "infer_fmap1", coarse.left1);
   record(trace, "infer_fmap2", coarse.right1);
   record(trace, "infer_gw1", coarse.left2);
@@ -98,25 +120,30 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
          return inference_->forward(coarse, labels, how.every_layer, trace, "infer");
        }))
     out.hypotheses.push_back(decode(embedding, labels, trace));
+  coarse = {};
   {
     StageScope stage("heads");
     torch::NoGradGuard no_grad;
-    out.winners = take_winners(out.hypotheses.back());
+    const Hypotheses& last = out.hypotheses.back();
+    out.winners = ops::take_winners(last.score, last.disparity);
     record(trace, "coarse_disp8", out.winners.disparity);
     record(trace, "wta_index", out.winners.index);
+    if (how.lean) out.hypotheses.clear();
   }
   out.disparity = 8 * out.winners.disparity;
   if (refinements_.empty()) return out;
 
   out.refinements = static_cast<int64_t>(refinements_.size());
   auto fine = matching_maps(left_maps.fine, right_maps.fine);
+  left_maps = {};
+  right_maps = {};
   record(trace, "refine_fmap1", fine.left1);
   record(trace, "refine_fmap2", fine.right1);
   record(trace, "refine_gw1", fine.left2);
   record(trace, "refine_gw2", fine.right2);
   for (std::size_t i = 0; i < refinements_.size(); ++i) {
     // ... and again at the map that refinement starts from.
-    auto start = median_reduce(out.disparity.detach() / 4);
+    auto start = ops::median_reduce(out.disparity.detach() / 4);
     record(trace, "disp_curr", start);
     for (const auto& embedding : in_stage("refinement", [&] {
            return refinements_[i]->forward(fine, start.unsqueeze(-1), how.every_layer, trace,
@@ -125,7 +152,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
       StageScope stage("heads");
       auto offsets = refine_heads_[i](embedding.squeeze(3));
       record(trace, "refine_delta", offsets);
-      out.refined.push_back(refined_disparity(start, offsets));
+      out.refined.push_back(ops::refined_disparity(start, offsets));
     }
     out.disparity = out.refined.back();
   }

@@ -31,6 +31,8 @@ struct ForwardOptions {
   Scope scope = Scope::kAll;
   bool every_layer = false;  // decode after each layer of inference and refinement (training)
   Trace* trace = nullptr;    // collects named intermediate tensors
+  // Lets go of what only losses read once it has served: the volume and the hypotheses.
+  bool lean = false;
 };
 
 // H, W: the padded size (multiples of 8). What lies beyond the scope is undefined or empty.

@@ -69,6 +69,7 @@ torch::Tensor SeedStepImpl::forward(const torch::Tensor& x, const torch::Tensor&
                                     ops::OwnPixel::kItself) +
               ops::local_enhancement(v, filters_[0]);
   }
+  qkv.clear();  // memory
   return ops::message_mlp_residual(x, message, weights_of(proj_), weights_of(norm2_), mlp_->fc1(),
                                    mlp_->fc2());
 }

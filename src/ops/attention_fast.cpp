@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "ops/dispatch.h"
 #include "ops/kernels/attention.h"
 
 namespace nmrf::ops::fast {
@@ -14,12 +15,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-bool wants_gradient(std::initializer_list<Tensor> inputs) {
-  return torch::GradMode::is_enabled() &&
-         std::any_of(inputs.begin(), inputs.end(),
-                     [](const Tensor& x) { return x.defined() && x.requires_grad(); });
-}
 
 // The kernels read any strides but need the channels of a token side by side.
 Tensor rows(const Tensor& x) { return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous(); }
@@ -38,12 +33,6 @@ Tensor scratch(size_t floats) {
 Tensor contiguous_or_undefined(const Tensor& x) { return x.defined() ? x.contiguous() : x; }
 
 const float* data_or_null(const Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
-
-void refuse_second_derivative() {
-  TORCH_CHECK(!torch::GradMode::is_enabled(),
-              "the fast attention kernels have no second derivative; use the plain form "
-              "(NMRF_PLAIN=1)");
-}
 
 // Work is cut into pieces with accumulators of their own, added up in order: the same sum whatever
 // the number of threads, as long as there are no more of them than pieces.

@@ -5,6 +5,24 @@
 
 namespace nmrf::ops {
 
+// Three convolutions of 5 taps along the planes (zeros beyond the ends), ReLU between them: weight
+// [out, in, 5], bias [out]. The last has one output, the matching score of a plane.
+struct ScoreConvolutions {
+  torch::Tensor weight[3], bias[3];
+};
+
+struct SeedVolume {
+  torch::Tensor volume;  // [B, groups, planes, h, w] correlation_volume
+  torch::Tensor cost;    // [B, h, w, planes] matching score before the softmax
+  torch::Tensor prob;    // [B, h, w, planes] softmax of it
+  torch::Tensor seeds;   // [B, h, w, k] int64, top_modals of suppress_non_modals; no gradient
+};
+
+// From features to label seeds. left, right: [B, C, h, w]. In its fast form the volume lies in
+// memory as [B, h, w, planes, groups], and hidden layers are never written out.
+SeedVolume seed_volume(const torch::Tensor& left, const torch::Tensor& right, int64_t groups,
+                       int64_t planes, const ScoreConvolutions& score, int64_t k);
+
 // Group-wise correlation: volume(b, g, z, y, x) = mean over the group's channels of
 // left(b, :, y, x) * right(b, :, y, x - z); zero where x - z < 0.
 // left, right: [B, C, h, w]; result: [B, groups, planes, h, w].

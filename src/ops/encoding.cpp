@@ -1,12 +1,33 @@
 #include "ops/encoding.h"
 
-namespace nmrf::ops {
+#include <ATen/Parallel.h>
 
-torch::Tensor encode_disparity(const torch::Tensor& labels, int64_t range) {
+#include "ops/dispatch.h"
+#include "ops/kernels/patches.h"
+
+namespace nmrf::ops {
+namespace {
+
+torch::Tensor encode_plain(const torch::Tensor& labels, int64_t range) {
   constexpr int64_t kFrequencies = (kEncodingChannels - 1) / 2;
   auto t = labels.detach().unsqueeze(-1) * 3.14f / static_cast<float>(range);
   auto scaled = t * torch::pow(2.0f, torch::arange(kFrequencies, labels.options()));
   return torch::cat({scaled.sin(), scaled.cos(), t}, -1);
+}
+
+}  // namespace
+
+torch::Tensor encode_disparity(const torch::Tensor& labels, int64_t range) {
+  if (!use_fast(labels)) return encode_plain(labels, range);
+  auto from = labels.detach().contiguous();
+  auto shape = labels.sizes().vec();
+  shape.push_back(kEncodingChannels);
+  auto result = torch::empty(shape, labels.options());
+  at::parallel_for(0, from.numel(), 512, [&](int64_t begin, int64_t end) {
+    kernels::encode_labels(from.data_ptr<float>(), static_cast<float>(range),
+                           result.data_ptr<float>(), begin, end);
+  });
+  return result;
 }
 
 }  // namespace nmrf::ops

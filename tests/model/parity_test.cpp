@@ -65,7 +65,7 @@ void expect_disparity(const torch::Tensor& ours, const torch::Tensor& theirs) {
 // pixels.
 int64_t rounding_flips(const NetworkOutput& a, const NetworkOutput& b) {
   auto lead = std::get<0>(a.hypotheses.back().score.topk(2, 3));  // [B, h, w, 2, 64]
-  auto margin = unfold_patches(lead.select(3, 0) - lead.select(3, 1), 8);
+  auto margin = ops::unfold_patches(lead.select(3, 0) - lead.select(3, 1), 8);
   auto flipped = a.winners.index != b.winners.index;
   EXPECT_EQ((flipped & (margin > 1e-5)).sum().item<int64_t>(), 0) << "flips that are no rounding";
   return flipped.sum().item<int64_t>();

@@ -6,42 +6,18 @@
 #include <cmath>
 #include <functional>
 
+#include "fast_and_plain.h"
 #include "ops/dispatch.h"
-#include "ops/kernels/targets.h"
 #include "ops/token_mlp.h"
-
-// After targets.h, which says what the kernels were compiled for.
-#include <hwy/highway.h>
 
 namespace nmrf::ops {
 namespace {
 
+using test::compare;
+using test::on_every_target;
+using test::random;
+using test::Tensors;
 using torch::Tensor;
-using Tensors = std::vector<Tensor>;
-
-// Runs a body on every SIMD target of this machine, with one and with two threads; else tests have
-// one.
-void on_every_target(const std::function<void()>& body) {
-  const int threads = at::get_num_threads();
-  const auto targets = hwy::SupportedAndGeneratedTargets();
-  ASSERT_FALSE(targets.empty());
-  for (int64_t target : targets) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-    for (int count : {1, 2}) {
-      at::set_num_threads(count);
-      SCOPED_TRACE(std::string(hwy::TargetName(target)) + ", threads " + std::to_string(count));
-      body();
-    }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
-  at::set_num_threads(threads);
-}
-
-Tensor random(at::IntArrayRef sizes, double scale = 1) {
-  return torch::randn(sizes, torch::kFloat) * scale;
-}
 
 LinearWeights random_linear(int64_t in, int64_t out, bool bias = true) {
   const double scale = 1 / std::sqrt(static_cast<double>(in));
@@ -50,61 +26,6 @@ LinearWeights random_linear(int64_t in, int64_t out, bool bias = true) {
 
 NormWeights random_norm(int64_t channels) {
   return {random({channels}, 0.3) + 1, random({channels}, 0.3)};
-}
-
-// The largest difference over the largest value.
-double relative(const Tensor& ours, const Tensor& reference) {
-  if (reference.numel() == 0) return 0;
-  auto difference = (ours.to(torch::kDouble) - reference).abs().max().item<double>();
-  return difference / std::max(reference.abs().max().item<double>(), 1e-6);
-}
-
-constexpr double kTolerance = 2e-5;
-
-// `call` maps inputs to results; all defined inputs get gradients unless listed in `frozen`.
-// Compares results and gradients of the fast form in float, on every SIMD target with one and with
-// two threads, with those of the plain form in double.
-void compare(const Tensors& inputs, const std::function<Tensors(const Tensors&)>& call,
-             const std::vector<std::size_t>& frozen = {}) {
-  Tensors weights;
-  auto run = [&](torch::ScalarType type, Tensors& results) {
-    Tensors leaves;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool fixed = std::find(frozen.begin(), frozen.end(), i) != frozen.end();
-      leaves.push_back(inputs[i].defined() ? inputs[i].detach().to(type).requires_grad_(!fixed)
-                                           : Tensor());
-    }
-    results = call(leaves);
-    Tensor loss = torch::zeros({}, type);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (weights.size() == i) weights.push_back(random(results[i].sizes()));
-      loss = loss + (results[i] * weights[i].to(type)).sum();
-    }
-    loss.backward();
-    Tensors gradients;
-    for (const auto& leaf : leaves) gradients.push_back(leaf.defined() ? leaf.grad() : Tensor());
-    return gradients;
-  };
-  Tensors reference;
-  const int threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const auto gradients = run(torch::kDouble, reference);
-  at::set_num_threads(threads);
-  on_every_target([&] {
-    Tensors ours;
-    const auto our_gradients = run(torch::kFloat, ours);
-    ASSERT_EQ(ours.size(), reference.size());
-    for (std::size_t i = 0; i < ours.size(); ++i) {
-      ASSERT_EQ(ours[i].sizes(), reference[i].sizes());
-      EXPECT_LT(relative(ours[i], reference[i]), kTolerance) << "result " << i;
-    }
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      ASSERT_EQ(our_gradients[i].defined(), gradients[i].defined()) << "gradient " << i;
-      if (!gradients[i].defined()) continue;
-      ASSERT_EQ(our_gradients[i].sizes(), gradients[i].sizes()) << "gradient " << i;
-      EXPECT_LT(relative(our_gradients[i], gradients[i]), kTolerance) << "gradient " << i;
-    }
-  });
 }
 
 struct ProjectionCase {

@@ -1,0 +1,44 @@
+// Small operators on whole maps: layout, encodings, winners, medians, patches.
+#pragma once
+
+#include <cstdint>
+
+namespace nmrf::ops::kernels {
+
+// to[x, c] = from[c, x]: from has unit stride in x and `stride` floats from channel to channel.
+void transpose_map(const float* from, std::int64_t stride, std::int64_t channels,
+                   std::int64_t width, float* to);
+
+// Encodings (ops/encoding.h) of labels [begin, end): 31 floats each.
+void encode_labels(const float* labels, float range, float* out, std::int64_t begin,
+                   std::int64_t end);
+
+// Winner takes all over patches of 8 x 8 (model/inference.h).
+struct WinnersIn {
+  std::int64_t height = 0, width = 0, labels = 0;  // of the coarse grid
+  const float* score = nullptr;                    // [B, h, w, k, 64]
+  const float* disparity = nullptr;                // [B, h, w, k, 64]
+};
+struct WinnersOut {
+  float* disparity = nullptr;     // [B, 8 h, 8 w]
+  float* confidence = nullptr;    // [B, 8 h, 8 w]
+  std::int64_t* index = nullptr;  // [B, 8 h, 8 w]
+};
+// Rows [begin, end) of the B * h rows of patches.
+void pick_winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std::int64_t end);
+
+// out[y, x] = the 8th smallest of the 4 x 4 block of `map`: [B * 4 h, 4 w]; NaN when
+// one of them is. Rows [begin, end) of out: [B * h, w].
+void median_of_blocks(const float* map, std::int64_t width, float* out, std::int64_t begin,
+                      std::int64_t end);
+
+// out[4 y + r, 4 x + c] = 4 max(0, labels[y, x] + offsets[y, x, 4 r + c]); rows [begin, end) of the
+// B * h rows of labels: [B * h, w].
+void unfold_offsets(const float* labels, const float* offsets, std::int64_t width, float* out,
+                    std::int64_t begin, std::int64_t end);
+// The gradient of the offsets from that of the map.
+void unfold_offsets_backward(const float* labels, const float* offsets, const float* above,
+                             std::int64_t width, float* d_offsets, std::int64_t begin,
+                             std::int64_t end);
+
+}  // namespace nmrf::ops::kernels
