@@ -21,6 +21,7 @@ int cmd_match(int argc, char** argv);
 int cmd_convert(int argc, char** argv);
 int cmd_info(int argc, char** argv);
 int cmd_eval(int argc, char** argv);
+int cmd_plot(int argc, char** argv);
 int cmd_submit(int argc, char** argv);
 int cmd_synth(int argc, char** argv);
 int cmd_train(int argc, char** argv);
