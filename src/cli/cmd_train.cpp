@@ -44,6 +44,7 @@ int spawn(int count, int argc, char** argv) {
       ::setenv("MASTER_ADDR", "127.0.0.1", 1);
       ::setenv("MASTER_PORT", port.c_str(), 1);
       ::setenv("RANK", std::to_string(rank).c_str(), 1);
+      ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
       ::setenv("WORLD_SIZE", std::to_string(count).c_str(), 1);
       std::vector<char*> arguments;
       std::string program = "nmrf";
