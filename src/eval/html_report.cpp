@@ -15,8 +15,9 @@
 namespace nmrf {
 namespace {
 
-constexpr const char* kColors[] = {"#2563eb", "#ea580c", "#16a34a", "#9333ea", "#dc2626",
-                                   "#0891b2", "#ca8a04", "#db2777", "#4b5563", "#65a30d"};
+constexpr const char* kColors[] = {"#2563eb", "#ea580c", "#16a34a", "#9333ea", "#dc2626", "#0891b2",
+                                   "#ca8a04", "#db2777", "#4b5563", "#65a30d", "#0f766e", "#7c2d12",
+                                   "#1e3a8a", "#a78bfa", "#f472b6", "#000000"};
 
 const char* color_of(std::size_t method) { return kColors[method % std::size(kColors)]; }
 
@@ -49,7 +50,7 @@ struct Chart {
 };
 
 std::string svg(const Chart& chart) {
-  constexpr double kWidth = 460, kHeight = 200, kLeft = 46, kTop = 16, kBottom = 24, kRight = 10;
+  constexpr double kWidth = 460, kHeight = 200, kLeft = 54, kTop = 16, kBottom = 24, kRight = 10;
   const double w = kWidth - kLeft - kRight, h = kHeight - kTop - kBottom;
   std::string html = fmt::format(
       "<figure><svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
