@@ -46,6 +46,7 @@ int spawn(int count, int argc, char** argv) {
       ::setenv("MASTER_ADDR", "127.0.0.1", 1);
       ::setenv("MASTER_PORT", port.c_str(), 1);
       ::setenv("RANK", std::to_string(rank).c_str(), 1);
+      ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
       ::setenv("WORLD_SIZE", std::to_string(count).c_str(), 1);
       // The processes share the cores: more threads than cores wait for each other.
       ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, threads() / count)).c_str(), 0);

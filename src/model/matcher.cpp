@@ -151,7 +151,8 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     right = resized(right, size);
   }
   check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
-        "the images to match are {}x{}; at least 32x32 are needed", left.cols, left.rows);
+        "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
+        left.cols, left.rows);
   if (how.view == View::kRight) {
     cv::Mat swapped = mirrored(left);
     left = mirrored(right);
