@@ -67,7 +67,8 @@ class Matcher {
 cv::Mat occlusion_mask(const cv::Mat& own, const cv::Mat& other, View own_view,
                        float threshold = 1.0f);
 
-// Threads used by all matchers of the process; 0 = one a core.
+// Threads used by all matchers of the process; 0, and what Matcher::load() takes when nobody chose,
+// = $OMP_NUM_THREADS, else one a core.
 void set_threads(int count);
 int threads();
 

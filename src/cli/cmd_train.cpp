@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/command.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "model/device.h"
+#include "nmrf/matcher.h"
 #include "train/trainer.h"
 
 namespace nmrf::cli {
@@ -44,7 +46,10 @@ int spawn(int count, int argc, char** argv) {
       ::setenv("MASTER_ADDR", "127.0.0.1", 1);
       ::setenv("MASTER_PORT", port.c_str(), 1);
       ::setenv("RANK", std::to_string(rank).c_str(), 1);
+      ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
       ::setenv("WORLD_SIZE", std::to_string(count).c_str(), 1);
+      // The processes share the cores: more threads than cores wait for each other.
+      ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, threads() / count)).c_str(), 0);
       std::vector<char*> arguments;
       std::string program = "nmrf";
       arguments.push_back(program.data());

@@ -39,7 +39,7 @@ void CommonOptions::add_to(CLI::App& app) {
 }
 
 void CommonOptions::apply() const {
-  if (threads > 0) set_threads(threads);
+  set_threads(threads);
   const bool colour = terminal_stderr();
   set_log_sink([quiet = quiet, verbose = verbose, colour](LogLevel level, const std::string& text) {
     if (quiet || (level == LogLevel::kDebug && !verbose)) return;

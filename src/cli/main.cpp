@@ -20,6 +20,7 @@ constexpr Command kCommands[] = {
     {"eval", "the numbers of the stereo benchmarks", cmd_eval},
     {"submit", "archives for KITTI, Middlebury and ETH3D", cmd_submit},
     {"train", "train or fine-tune a network", cmd_train},
+    {"plot", "draw the curves of training runs", cmd_plot},
     {"synth", "render stereo scenes with exact disparity", cmd_synth},
     {"convert", "turn a .pth checkpoint into a .safetensors model", cmd_convert},
     {"info", "options, parameters and arithmetic of a model", cmd_info},

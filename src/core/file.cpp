@@ -22,10 +22,11 @@ std::string errno_text() { return std::strerror(errno); }
 // Opens for reading; a folder, a missing or an unreadable file is an Error naming the path.
 int open_for_reading(const fs::path& path, ErrorKind kind, struct stat& info) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  check(fd >= 0, kind, "{}: cannot be opened: {}", path.string(), errno_text());
+  check(fd >= 0, kind, "{}: cannot be opened: {}. Check the path, and that you may read it.",
+        path.string(), errno_text());
   if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
     ::close(fd);
-    fail(kind, "{}: is not a file", path.string());
+    fail(kind, "{}: is not a file but a folder; name the file itself", path.string());
   }
   return fd;
 }
@@ -107,7 +108,8 @@ std::string read_file(const fs::path& path, ErrorKind kind, std::uint64_t limit)
 void make_folder(const fs::path& folder) {
   std::error_code code;
   fs::create_directories(folder, code);
-  check(!code && fs::is_directory(folder), ErrorKind::kFailure, "{}: the folder cannot be made: {}",
+  check(!code && fs::is_directory(folder), ErrorKind::kFailure,
+        "{}: the folder cannot be made: {}. Name one in a place where you may write.",
         folder.string(), code ? code.message() : "a file of that name exists");
 }
 

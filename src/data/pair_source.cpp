@@ -329,7 +329,9 @@ std::vector<Entry> from_list(const PairInput& input) {
 }
 
 void check_file(const std::string& path) {
-  check(fs::exists(path), ErrorKind::kInput, "{}: there is no such file or folder", path);
+  check(fs::exists(path), ErrorKind::kInput,
+        "{}: there is no such file or folder. Check the path; a pattern with * needs quotes.",
+        path);
 }
 
 }  // namespace

@@ -13,13 +13,14 @@ p.note { margin: .2rem 0 .8rem; opacity: .8; max-width: 60rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .22rem .55rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th { background: var(--soft); text-align: right; vertical-align: bottom; }
+th { background: var(--soft); text-align: right; vertical-align: bottom; position: relative; }
 th small { display: block; font-weight: normal; opacity: .7; }
 th.text, td.text { text-align: left; }
 table.sortable th { cursor: pointer; user-select: none; }
 table.sortable th:hover { color: var(--accent); }
-th[aria-sort=ascending]::after { content: " \2191"; }
-th[aria-sort=descending]::after { content: " \2193"; }
+th[aria-sort]::after { position: absolute; top: 0; right: .1rem; font-size: .75em; color: var(--accent); }
+th[aria-sort=ascending]::after { content: "\2191"; }
+th[aria-sort=descending]::after { content: "\2193"; }
 tbody tr:hover { background: var(--soft); }
 a { color: var(--accent); text-decoration: none; }
 dl.about { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .6rem 0; }
@@ -31,9 +32,11 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 .legend i { display: inline-block; width: 1rem; height: .7rem; margin-right: .35rem; border: 1px solid #0003; }
 section.image { margin: 1.1rem 0; padding: .7rem .8rem; border: 1px solid var(--line); border-radius: .4rem; }
 section.image h4 { margin: 0 0 .4rem; font-size: .95rem; }
-.pictures { display: flex; flex-wrap: wrap; gap: .6rem; }
+.pictures { display: grid; grid-template-columns: 1fr 3fr; gap: .6rem; align-items: start; }
+.views, .maps { display: grid; gap: .6rem; }
+.maps { grid-template-columns: repeat(3, 1fr); }
+@media (max-width: 60rem) { .pictures { grid-template-columns: 1fr; } .views { grid-template-columns: 1fr 1fr; } }
 figure { margin: 0; }
-.pictures figure { flex: 0 1 calc(25% - .6rem); min-width: 14rem; }
 figure img { display: block; width: 100%; background: #000; }
 figcaption { font-size: .8rem; opacity: .8; }
 pre { white-space: pre-wrap; }

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "core/markup.h"
 #include "eval/html_page.h"
 #include "eval/summary.h"
 #include "viz/error_map.h"
@@ -14,8 +15,9 @@
 namespace nmrf {
 namespace {
 
-constexpr const char* kColors[] = {"#2563eb", "#ea580c", "#16a34a", "#9333ea", "#dc2626",
-                                   "#0891b2", "#ca8a04", "#db2777", "#4b5563", "#65a30d"};
+constexpr const char* kColors[] = {"#2563eb", "#ea580c", "#16a34a", "#9333ea", "#dc2626", "#0891b2",
+                                   "#ca8a04", "#db2777", "#4b5563", "#65a30d", "#0f766e", "#7c2d12",
+                                   "#1e3a8a", "#a78bfa", "#f472b6", "#000000"};
 
 const char* color_of(std::size_t method) { return kColors[method % std::size(kColors)]; }
 
@@ -48,7 +50,7 @@ struct Chart {
 };
 
 std::string svg(const Chart& chart) {
-  constexpr double kWidth = 460, kHeight = 200, kLeft = 46, kTop = 16, kBottom = 24, kRight = 10;
+  constexpr double kWidth = 460, kHeight = 200, kLeft = 54, kTop = 16, kBottom = 24, kRight = 10;
   const double w = kWidth - kLeft - kRight, h = kHeight - kTop - kBottom;
   std::string html = fmt::format(
       "<figure><svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
@@ -122,11 +124,11 @@ std::string winner_chart(const SetResults& results) {
   bool any = false;
   for (const MethodSummary& method : summarise_methods(results)) {
     const std::int64_t total = method.winners.total();
-    std::vector<double> bars;
+    shares.emplace_back();  // stays empty, without a line, where there are no probabilities
+    if (total == 0) continue;
+    any = true;
     for (std::int64_t count : method.winners.counts)
-      bars.push_back(total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total));
-    any = any || total > 0;
-    shares.push_back(std::move(bars));
+      shares.back().push_back(static_cast<double>(count) / static_cast<double>(total));
   }
   if (!any) return "";
   add_steps(chart, shares);
@@ -248,27 +250,30 @@ std::string image_sections(const SetResults& results, const std::vector<ImageRow
   for (std::size_t r = 0; r < std::min(shown, rows.size()); ++r) {
     html += fmt::format("<section class=\"image\" id=\"{}\"><h4>{}</h4>\n",
                         anchor(results, rows[r].name), html_text(rows[r].name));
-    bool left = false;
+    html += "<div class=\"pictures\"><div class=\"views\">";
+    const auto first = std::find_if(rows[r].methods.begin(), rows[r].methods.end(),
+                                    [](const ImageResult* image) { return image != nullptr; });
+    // The picture, or an empty place that keeps the columns in line.
+    auto show = [&](const ImageResult& image, const char* kind, const std::string& caption) {
+      const auto found = image.pictures.find(kind);
+      html += found == image.pictures.end() ? "<span></span>" : embedded(found->second, caption);
+    };
+    show(**first, "left", "left view");
+    show(**first, "truth", "true disparity");
+    html += "</div><div class=\"maps\">";
     for (std::size_t m = 0; m < rows[r].methods.size(); ++m) {
       const ImageResult* image = rows[r].methods[m];
       if (!image) continue;
-      html += "<div class=\"pictures\">";
-      auto show = [&](const char* kind, const std::string& caption) {
-        if (const auto found = image->pictures.find(kind); found != image->pictures.end())
-          html += embedded(found->second, caption);
-      };
-      if (!left) show("left", "left view");
-      left = true;
       const std::string& method = results.methods[m].method;
       std::string value;
       if (const auto found = image->regions.find(region); found != image->regions.end())
         value = fmt::format(", {} {} {}", metric.name,
                             number_text(metric.value(found->second), metric.unit), metric.unit);
-      show("disparity", method + ": disparity");
-      show("error", method + ": error" + value);
-      show("best", method + ": error of the best candidate label");
-      html += "</div>\n";
+      show(*image, "disparity", method + ": disparity");
+      show(*image, "error", method + ": error" + value);
+      show(*image, "best", method + ": error of the best candidate label");
     }
+    html += "</div></div>\n";
     html += "</section>\n";
   }
   return html;
@@ -338,40 +343,20 @@ std::string about_html(const nlohmann::json& about) {
   for (const auto& [key, value] : about.items()) {
     html += fmt::format("<dt>{}</dt><dd>", html_text(key));
     if (!value.is_object()) html += text(value);
-    for (auto item = value.begin(); value.is_object() && item != value.end(); ++item)
-      html += fmt::format("{}: {}<br>", html_text(item.key()), text(item.value()));
+    for (auto item = value.begin(); value.is_object() && item != value.end(); ++item) {
+      html += html_text(item.key()) + ": ";
+      if (!item->is_object()) html += text(*item);
+      for (auto part = item->begin(); item->is_object() && part != item->end(); ++part)
+        html += fmt::format("{}{} {}", part == item->begin() ? "" : ", ", html_text(part.key()),
+                            text(part.value()));
+      html += "<br>";
+    }
     html += "</dd>\n";
   }
   return html + "</dl>\n";
 }
 
 }  // namespace
-
-std::string html_text(const std::string& text) {
-  std::string html;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
-}
 
 std::string base64(std::string_view bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

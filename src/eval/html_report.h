@@ -21,8 +21,6 @@ struct HtmlReportOptions {
 std::string html_report(const std::vector<SetResults>& results, const nlohmann::json& about,
                         const HtmlReportOptions& options);
 
-// Text as it may stand between tags and in attributes.
-std::string html_text(const std::string& text);
 std::string base64(std::string_view bytes);
 
 }  // namespace nmrf

@@ -62,19 +62,21 @@ class Pictures {
  public:
   Pictures(const RunOptions& options, const std::string& set) : options_(options) {
     if (!wanted()) return;
-    left_ = options.folder / file_name_for(set) / "left";
-    make_folder(left_);
+    views_ = options.folder / file_name_for(set) / "views";
+    make_folder(views_);
   }
   bool wanted() const { return options_.pictures && !options_.folder.empty(); }
 
   void write(const ResultStore& store, const Sample& sample, const Prediction& prediction) const {
     if (!wanted()) return;
     const int width = options_.picture_width;
-    const fs::path left = left_file(sample.name);
+    // One range for truth and all methods, so that they can be compared by eye.
+    const ColorRange range = robust_range(sample.disparity);
+    const fs::path left = view(sample.name, "left"), truth = view(sample.name, "truth");
     std::error_code ignored;
     if (!fs::exists(left, ignored)) write_image(left, at_most(sample.left, width, cv::INTER_AREA));
-    // One range for all methods, so that they can be compared by eye.
-    const ColorRange range = robust_range(sample.disparity);
+    if (!fs::exists(truth, ignored))
+      write_image(truth, at_most(shown_truth(sample, range), width, cv::INTER_NEAREST));
     write_image(
         store.picture(sample.name, "disparity.jpg"),
         at_most(colorize(prediction.disparity, Colormap::kTurbo, range), width, cv::INTER_AREA));
@@ -89,7 +91,8 @@ class Pictures {
   bool find(const ResultStore& store, ImageResult& result) const {
     if (!wanted()) return true;
     const std::pair<const char*, fs::path> files[] = {
-        {"left", left_file(result.name)},
+        {"left", view(result.name, "left")},
+        {"truth", view(result.name, "truth")},
         {"disparity", store.picture(result.name, "disparity.jpg")},
         {"error", store.picture(result.name, "error.png")},
         {"best", store.picture(result.name, "best.png")}};
@@ -101,11 +104,18 @@ class Pictures {
   }
 
  private:
-  fs::path left_file(const std::string& name) const {
-    return left_ / (file_name_for(name) + ".jpg");
+  // A picture that all methods share.
+  fs::path view(const std::string& name, const char* kind) const {
+    return views_ / (file_name_for(name) + "." + kind + ".jpg");
+  }
+  // Points of sparse truth are enlarged, or shrinking would lose them.
+  static cv::Mat shown_truth(const Sample& sample, const ColorRange& range) {
+    cv::Mat colors = colorize(sample.disparity, Colormap::kTurbo, range);
+    if (sample.sparse) cv::dilate(colors, colors, cv::Mat());
+    return colors;
   }
   const RunOptions& options_;
-  fs::path left_;
+  fs::path views_;
 };
 
 ImageResult run_one(const Method& method, const Sample& sample, const cv::Mat& modals,

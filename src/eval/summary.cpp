@@ -180,7 +180,7 @@ std::string describe(const SetResults& results) {
 
 std::string text_report(const SetResults& results) {
   std::string text = fmt::format(
-      "{}: {} images ({})\n", results.set.label, results.images,
+      "{}: {} image{} ({})\n", results.set.label, results.images, results.images == 1 ? "" : "s",
       results.set.options.root.empty() ? results.set.options.list : results.set.options.root);
   text += describe(results) + "\n";
   std::vector<std::vector<std::string>> rows{{"region", "method", "images"}};

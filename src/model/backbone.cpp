@@ -25,10 +25,7 @@ ResidualBlockImpl::ResidualBlockImpl(int64_t in, int64_t out, int64_t stride)
 }
 
 torch::Tensor ResidualBlockImpl::forward(const torch::Tensor& x) {
-  auto y = instance_norm(conv1_(x)).relu();
-  y = instance_norm(conv2_(y)).relu();
-  auto shortcut = shortcut_ ? instance_norm(shortcut_(x)) : x;
-  return (shortcut + y).relu();
+  return ops::residual_block(x, weights_of(conv1_), weights_of(conv2_), weights_of(shortcut_));
 }
 
 BackboneImpl::BackboneImpl(const ModelOptions& o)
@@ -39,10 +36,10 @@ BackboneImpl::BackboneImpl(const ModelOptions& o)
       layer3_(register_module("layer3", stage(o.backbone_stage2, o.backbone_stage3, 1))) {}
 
 FeatureMaps BackboneImpl::forward(const torch::Tensor& images) {
-  auto x = instance_norm(conv1_(images)).relu();
+  auto x = ops::conv_norm_relu(images, weights_of(conv1_));
   x = layer3_->forward(layer2_->forward(layer1_->forward(x)));
   FeatureMaps maps;
-  maps.fine = conv2_(x);
+  maps.fine = ops::convolve(x, weights_of(conv2_));
   maps.coarse = torch::avg_pool2d(maps.fine, 2, 2);
   return maps;
 }

@@ -1,16 +1,33 @@
 #include "model/device.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "core/check.h"
 #include "core/log.h"
 
 namespace nmrf {
+namespace {
+
+// The GPU of this process among those of the machine.
+int own_gpu() {
+  const char* rank = std::getenv("LOCAL_RANK");
+  const int count = std::max(1, static_cast<int>(torch::cuda::device_count()));
+  return rank ? std::max(0, std::atoi(rank)) % count : 0;
+}
+
+}  // namespace
 
 torch::Device choose_device(const std::string& wish) {
   const bool cuda = torch::cuda::is_available();
   if (wish == "auto") {
-    log_info("device: {}",
-             cuda ? "cuda:0, the first GPU" : "cpu, as this libtorch sees no CUDA device");
-    return cuda ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+    if (!cuda) {
+      log_info("device: cpu, as this libtorch sees no CUDA device");
+      return torch::Device(torch::kCPU);
+    }
+    const int gpu = own_gpu();
+    log_info("device: cuda:{}, of {}", gpu, static_cast<int>(torch::cuda::device_count()));
+    return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(gpu));
   }
   if (wish == "cpu") {
     log_info("device: cpu, as asked");
@@ -23,7 +40,7 @@ torch::Device choose_device(const std::string& wish) {
         "device '{}': this libtorch sees no CUDA device. Use --device cpu, or build nmrf against a "
         "libtorch with CUDA.",
         wish);
-  const int index = wish == "cuda" ? 0 : std::stoi(wish.substr(5));
+  const int index = wish == "cuda" ? own_gpu() : std::stoi(wish.substr(5));
   check(index < static_cast<int>(torch::cuda::device_count()), ErrorKind::kDevice,
         "device '{}': there are {} CUDA devices", wish,
         static_cast<int>(torch::cuda::device_count()));

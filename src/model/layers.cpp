@@ -31,11 +31,7 @@ ProjectionImpl::ProjectionImpl(int64_t in, int64_t hidden, int64_t out)
       conv1_(register_module("3", conv(hidden, out, 1))) {}
 
 torch::Tensor ProjectionImpl::forward(const torch::Tensor& x) {
-  return conv1_(instance_norm(conv3_(x)).relu());
-}
-
-torch::Tensor instance_norm(const torch::Tensor& x) {
-  return torch::instance_norm(x, {}, {}, {}, {}, /*use_input_stats=*/true, 0.0, 1e-5, false);
+  return ops::conv_norm_relu_conv(x, weights_of(conv3_), weights_of(conv1_));
 }
 
 WindowPadding::WindowPadding(int64_t height, int64_t width, int64_t window)

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "ops/convolution.h"
 #include "ops/token_mlp.h"
 
 namespace nmrf {
@@ -17,12 +18,18 @@ inline void record(Trace* trace, const std::string& name, const torch::Tensor& v
   if (trace) (*trace)[name] = value.detach();
 }
 
-// A module's parameters, as the token operators take them.
+// A module's parameters, as the operators take them.
 inline ops::LinearWeights weights_of(const torch::nn::Linear& linear) {
   return {linear->weight, linear->bias};
 }
 inline ops::NormWeights weights_of(const torch::nn::LayerNorm& norm) {
   return {norm->weight, norm->bias};
+}
+
+// A null module: no weights.
+inline ops::ConvWeights weights_of(const torch::nn::Conv2d& conv) {
+  if (!conv) return {};
+  return {conv->weight, conv->bias, conv->options.stride()->at(0)};
 }
 
 // fc1, GELU, fc2.
@@ -60,9 +67,6 @@ class ProjectionImpl : public torch::nn::Module {
   torch::nn::Conv2d conv3_, conv1_;
 };
 TORCH_MODULE(Projection);
-
-// Instance norm without affine parameters or running statistics.
-torch::Tensor instance_norm(const torch::Tensor& x);
 
 // A zero border that makes a grid [B, H, W, ...] a multiple of a window, half (rounded down) of it
 // at the top and the left.

@@ -3,7 +3,9 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <opencv2/imgproc.hpp>
 #include <thread>
@@ -23,6 +25,8 @@ struct Matcher::State {
 };
 
 namespace {
+
+std::atomic<bool> g_threads_chosen{false};
 
 // The file of the BLAS that libtorch really calls, or empty.
 std::string blas_file() {
@@ -94,6 +98,8 @@ const std::string& Matcher::device() const { return state_->device_name; }
 Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
   check(options.max_disp >= 0 && options.max_disp <= 16384, ErrorKind::kUsage,
         "max_disp is {}; expected 0 (the model's own) to 16384", options.max_disp);
+  // Some builds of libtorch use one thread unless they are told.
+  if (!g_threads_chosen.exchange(true)) set_threads(0);
   auto state = std::make_unique<State>();
   state->device = choose_device(options.device);
   state->device_name = state->device.str();
@@ -145,7 +151,8 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     right = resized(right, size);
   }
   check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
-        "the images to match are {}x{}; at least 32x32 are needed", left.cols, left.rows);
+        "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
+        left.cols, left.rows);
   if (how.view == View::kRight) {
     cv::Mat swapped = mirrored(left);
     left = mirrored(right);
@@ -210,6 +217,11 @@ cv::Mat occlusion_mask(const cv::Mat& own, const cv::Mat& other, View own_view, 
 }
 
 void set_threads(int count) {
+  g_threads_chosen = true;
+  if (count <= 0) {
+    const char* wanted = std::getenv("OMP_NUM_THREADS");
+    count = wanted ? std::atoi(wanted) : 0;
+  }
   if (count <= 0) count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   at::set_num_threads(count);
   // OpenBLAS keeps threads of its own, which libtorch does not know of.

@@ -4,8 +4,15 @@
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 #ifdef NMRF_WITH_GLOO
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+// Its content is there only in a libtorch that was built with NCCL.
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
 #include <chrono>
@@ -28,9 +35,36 @@ namespace {
        reason);
 }
 
-class GlooGroup : public ProcessGroup {
+// This machine's own address on the way to `host`: peers behind the same network reach it there.
+// Empty when `host` has no address or no way leads to it.
+std::string own_address_towards(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return "";
+  std::string address;
+  for (addrinfo* a = found; a && address.empty(); a = a->ai_next) {
+    // Connecting a datagram socket sends nothing; it only chooses the route.
+    const int fd = ::socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    char text[NI_MAXHOST] = "";
+    if (fd >= 0 && ::connect(fd, a->ai_addr, a->ai_addrlen) == 0 &&
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0,
+                      NI_NUMERICHOST) == 0)
+      address = text;
+    if (fd >= 0) ::close(fd);
+  }
+  ::freeaddrinfo(found);
+  return address;
+}
+
+// libtorch's process groups: Gloo, and NCCL beside it for tensors on GPUs where it is there.
+class C10dGroup : public ProcessGroup {
  public:
-  GlooGroup(const std::string& address, int port, int rank, int size, double timeout) {
+  C10dGroup(const std::string& address, int port, int rank, int size, double timeout,
+            [[maybe_unused]] bool cuda) {
     const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
     try {
       c10d::TCPStoreOptions store_options;
@@ -40,30 +74,43 @@ class GlooGroup : public ProcessGroup {
       store_options.timeout = limit;
       store_ = c10::make_intrusive<c10d::TCPStore>(address, store_options);
       auto options = c10d::ProcessGroupGloo::Options::create(limit);
-      // The interface that reaches the master also reaches the peers behind it.
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+      const std::string own = own_address_towards(address, port);
       options->devices.push_back(
           interface && *interface ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
-          : address == "127.0.0.1" || address == "localhost"
-              ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-              : c10d::ProcessGroupGloo::createDefaultDevice());
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, rank, size, options);
+          : !own.empty()          ? c10d::ProcessGroupGloo::createDeviceForHostname(own)
+                                  : c10d::ProcessGroupGloo::createDefaultDevice());
+      gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, rank, size, options);
+#ifdef USE_C10D_NCCL
+      if (cuda) {
+        // Without this a lost peer would be waited for without end.
+        ::setenv("NCCL_BLOCKING_WAIT", "1", 0);
+        ::setenv("TORCH_NCCL_BLOCKING_WAIT", "1", 0);  // its name in libtorch 2
+        auto nccl_options = c10d::ProcessGroupNCCL::Options::create();
+        nccl_options->timeout = limit;
+        nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+            c10::make_intrusive<c10d::PrefixStore>("nccl", store_), rank, size, nccl_options);
+      }
+#endif
     } catch (const std::exception& error) {
       std::string reason = error.what();
       fail(ErrorKind::kFailure,
            "the {} processes of this run did not find each other at {}:{} within {:.0f} s ({}). "
-           "Check "
-           "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE of each, and firewalls between them.",
+           "Check MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE of each, and firewalls between "
+           "them; GLOO_SOCKET_IFNAME names the network interface to use.",
            size, address, port, timeout, reason.substr(0, reason.find('\n')));
     }
   }
-  int rank() const override { return group_->getRank(); }
-  int size() const override { return group_->getSize(); }
+  int rank() const override { return gloo_->getRank(); }
+  int size() const override { return gloo_->getSize(); }
 
   std::unique_ptr<Work> sum(torch::Tensor& tensor) override {
     try {
       std::vector<torch::Tensor> tensors{tensor};
-      return std::make_unique<GlooWork>(group_->allreduce(tensors));
+#ifdef USE_C10D_NCCL
+      if (nccl_ && tensor.is_cuda()) return std::make_unique<C10dWork>(nccl_->allreduce(tensors));
+#endif
+      return std::make_unique<C10dWork>(gloo_->allreduce(tensors));
     } catch (const std::exception& error) {
       lost(error);
     }
@@ -71,14 +118,20 @@ class GlooGroup : public ProcessGroup {
   void broadcast(torch::Tensor& tensor) override {
     try {
       std::vector<torch::Tensor> tensors{tensor};
-      group_->broadcast(tensors)->wait();
+#ifdef USE_C10D_NCCL
+      if (nccl_ && tensor.is_cuda()) {
+        nccl_->broadcast(tensors)->wait();
+        return;
+      }
+#endif
+      gloo_->broadcast(tensors)->wait();
     } catch (const std::exception& error) {
       lost(error);
     }
   }
   void barrier() override {
     try {
-      group_->barrier()->wait();
+      gloo_->barrier()->wait();
     } catch (const std::exception& error) {
       lost(error);
     }
@@ -86,9 +139,9 @@ class GlooGroup : public ProcessGroup {
 
  private:
   using WorkPointer = decltype(std::declval<c10d::ProcessGroupGloo>().barrier());
-  class GlooWork : public Work {
+  class C10dWork : public Work {
    public:
-    explicit GlooWork(WorkPointer work) : work_(std::move(work)) {}
+    explicit C10dWork(WorkPointer work) : work_(std::move(work)) {}
     void wait() override {
       try {
         work_->wait();
@@ -101,7 +154,10 @@ class GlooGroup : public ProcessGroup {
     WorkPointer work_;
   };
   c10::intrusive_ptr<c10d::Store> store_;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
+#ifdef USE_C10D_NCCL
+  c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
+#endif
 };
 
 #endif  // NMRF_WITH_GLOO
@@ -119,7 +175,8 @@ int number_of(const char* name, int low, int high, int otherwise) {
 
 }  // namespace
 
-std::shared_ptr<ProcessGroup> ProcessGroup::from_environment(double timeout_seconds, bool) {
+std::shared_ptr<ProcessGroup> ProcessGroup::from_environment(double timeout_seconds,
+                                                             [[maybe_unused]] bool cuda) {
   const int size = number_of("WORLD_SIZE", 1, 4096, 1);
   if (size == 1) return std::make_shared<ProcessGroup>();
   const int rank = number_of("RANK", 0, size - 1, -1);
@@ -129,7 +186,7 @@ std::shared_ptr<ProcessGroup> ProcessGroup::from_environment(double timeout_seco
         "WORLD_SIZE is {}, so RANK, MASTER_ADDR and MASTER_PORT must be set too (or use --nproc)",
         size);
 #ifdef NMRF_WITH_GLOO
-  return std::make_shared<GlooGroup>(address, port, rank, size, timeout_seconds);
+  return std::make_shared<C10dGroup>(address, port, rank, size, timeout_seconds, cuda);
 #else
   fail(ErrorKind::kUsage,
        "this nmrf was built without Gloo and runs in one process only (wanted: {}). Install "

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <opencv2/imgcodecs.hpp>
 
 #include "core/check.h"
@@ -137,31 +136,5 @@ void EventFile::picture(std::int64_t step, const std::string& tag, const cv::Mat
 }
 
 void EventFile::flush() { std::fflush(file_); }
-
-JsonLog::JsonLog(const fs::path& folder, std::int64_t keep_until) {
-  make_folder(folder);
-  const fs::path path = folder / "log.jsonl";
-  if (fs::exists(path)) {
-    std::ifstream old(path);
-    std::string line, kept;
-    while (std::getline(old, line)) {
-      auto object = nlohmann::json::parse(line, nullptr, false);
-      if (object.is_object() && object.value("step", std::int64_t{0}) <= keep_until)
-        kept += line + "\n";
-    }
-    write_file(path, kept);
-  }
-  file_ = std::fopen(path.c_str(), "ab");
-  check(file_ != nullptr, ErrorKind::kFailure, "{}: cannot be written: {}", path.string(),
-        std::strerror(errno));
-}
-
-JsonLog::~JsonLog() { std::fclose(file_); }
-
-void JsonLog::write(const nlohmann::json& object) {
-  const std::string line = object.dump() + "\n";
-  std::fwrite(line.data(), 1, line.size(), file_);
-  std::fflush(file_);
-}
 
 }  // namespace nmrf

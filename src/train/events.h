@@ -1,10 +1,9 @@
-// Logs of a run: JSON lines, and event files that TensorBoard reads.
+// Event files that TensorBoard reads.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <opencv2/core.hpp>
 #include <string>
 
@@ -30,20 +29,6 @@ class EventFile {
  private:
   void record(const std::string& payload);
   std::filesystem::path path_;
-  std::FILE* file_ = nullptr;
-};
-
-// `folder`/log.jsonl: one object a line. On a resumed run, lines of steps after `keep_until` are
-// cut, so that the log is that of an undisturbed run.
-class JsonLog {
- public:
-  JsonLog(const std::filesystem::path& folder, std::int64_t keep_until);
-  ~JsonLog();
-  JsonLog(const JsonLog&) = delete;
-  JsonLog& operator=(const JsonLog&) = delete;
-  void write(const nlohmann::json& object);
-
- private:
   std::FILE* file_ = nullptr;
 };
 

@@ -15,6 +15,7 @@
 #include "train/checkpoint.h"
 #include "train/events.h"
 #include "train/optimizer.h"
+#include "train/run_log.h"
 #include "train/sources.h"
 #include "train/validation.h"
 
@@ -351,7 +352,15 @@ class Trainer {
         {"recent_loss", recent_loss_},
         {"best_epe", std::isfinite(best_epe_) ? nlohmann::json(best_epe_) : nullptr},
         {"config", to_json_object(config_)}};
-    write_checkpoint(checkpoint_path(run_.folder, step_), checkpoint);
+    const auto older = newest_checkpoint(run_.folder);
+    try {
+      write_checkpoint(checkpoint_path(run_.folder, step_), checkpoint);
+    } catch (const Error& error) {
+      fail(error.kind(), "{} {}", error.what(),
+           older ? fmt::format("{} is intact: make room and go on from it with --resume.",
+                               older->string())
+                 : "There is no earlier checkpoint: make room and start again.");
+    }
     prune_checkpoints(run_.folder, config_.keep);
   }
 

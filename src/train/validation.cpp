@@ -80,16 +80,19 @@ cv::Mat training_picture(const NetworkOutput& out, const Batch& batch) {
   auto valid = batch.truth.valid[0];
   auto masked = torch::where(valid, batch.truth.disparity[0],
                              torch::full_like(batch.truth.disparity[0], INFINITY));
-  cv::Mat truth = to_mat(masked);
-  const ColorRange range = robust_range(truth);
-  cv::vconcat(rows, colorize(truth, Colormap::kTurbo, range), rows);
-  cv::Mat prediction;
+  cv::Mat truth = to_mat(masked), prediction;
   if (out.disparity.defined()) {
     prediction = to_mat(out.disparity[0]);
   } else {  // the best plane of the cost volume
     auto plane = 8 * out.proposals.seeds.seeds[0].select(2, 0).to(torch::kFloat);
     cv::resize(to_mat(plane), prediction, truth.size(), 0, 0, cv::INTER_NEAREST);
   }
+  // One range for both; where a crop has no truth, the prediction's own.
+  const double known = valid.to(torch::kFloat).mean().item<double>();
+  const ColorRange range = robust_range(known > 0 ? truth : prediction);
+  cv::Mat colors = colorize(truth, Colormap::kTurbo, range);
+  if (known < 0.5) cv::dilate(colors, colors, cv::Mat());  // single points are hard to see
+  cv::vconcat(rows, colors, rows);
   cv::vconcat(rows, colorize(prediction, Colormap::kTurbo, range), rows);
   return rows;
 }

@@ -78,7 +78,7 @@ TEST_F(Report, HtmlStandsAlone) {
   const std::regex image("<img[^>]*src=\"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*\"");
   const auto count =
       std::distance(std::sregex_iterator(html.begin(), html.end(), image), std::sregex_iterator());
-  EXPECT_EQ(count, 3 * (1 + 2 * 3));  // left once, then disparity, error, best of both methods
+  EXPECT_EQ(count, 3 * (2 + 2 * 3));  // left and truth, then disparity, error, best of both methods
   EXPECT_EQ(html.find("<odd"), std::string::npos);
   EXPECT_TRUE(contains(html, "&lt;odd &amp; &quot;x&quot;&gt;"));
   EXPECT_TRUE(contains(html, "a&lt;b"));

@@ -230,7 +230,7 @@ TEST(Runner, PicturesAreKept) {
   SetResults results = evaluate(set, {&method}, run);  // again, for the pictures
   EXPECT_EQ(method.calls, 2);
   const auto& pictures = results.methods[0].images[0].pictures;
-  for (const char* kind : {"left", "disparity", "error", "best"}) {
+  for (const char* kind : {"left", "truth", "disparity", "error", "best"}) {
     ASSERT_TRUE(pictures.contains(kind)) << kind;
     EXPECT_EQ(read_image(pictures.at(kind)).size(), cv::Size(12, 8));
   }

@@ -101,9 +101,16 @@ TEST(Submission, Kitti2012LiesInTheRoot) {
   options.root = root.path().string();
   const auto entries = archive_of(options, 3);
   ASSERT_EQ(entries.size(), 195u);
-  EXPECT_TRUE(entries.contains("000000_10.png"));
-  EXPECT_TRUE(entries.contains("000194_10.png"));
-  EXPECT_FALSE(entries.contains("000000_11.png"));
+  int i = 0;
+  for (const auto& [name, bytes] : entries) {
+    EXPECT_EQ(name, fmt::format("{:06}_10.png", i));
+    const cv::Mat map = decode_png(bytes);
+    ASSERT_EQ(map.type(), CV_16UC1);
+    EXPECT_EQ(map.size(), cv::Size(40 + i % 3, 20 + i % 2));
+    EXPECT_EQ(map.at<std::uint16_t>(3, 3), 3 * 256);
+    EXPECT_EQ(map.at<std::uint16_t>(0, 0), 1);
+    ++i;
+  }
 }
 
 TEST(Submission, MissingPairsAreNamed) {
@@ -171,8 +178,10 @@ TEST(Submission, Middlebury) {
     ++size;
   }
   for (const char* scene : kTest) {
-    EXPECT_TRUE(entries.contains(std::string("testQ/") + scene + "/disp0NMRF.pfm")) << scene;
-    EXPECT_TRUE(entries.contains(std::string("testQ/") + scene + "/timeNMRF.txt")) << scene;
+    const std::string& map = entries.at(std::string("testQ/") + scene + "/disp0NMRF.pfm");
+    EXPECT_TRUE(map.starts_with("Pf\n33 21\n-1")) << scene;
+    EXPECT_EQ(pfm_value(map, 33, 21, 32, 20), 7.125f) << scene;
+    EXPECT_EQ(entries.at(std::string("testQ/") + scene + "/timeNMRF.txt"), "1.500\n") << scene;
   }
   options.resolution = "H";
   EXPECT_TRUE(
@@ -197,14 +206,16 @@ TEST(Submission, Eth3d) {
   options.root = root.path().string();
   const auto entries = archive_of(options, 2.5f);
   ASSERT_EQ(entries.size(), 2u * 47);
-  for (const auto& [name, bytes] : entries) {
-    EXPECT_TRUE(name.starts_with("low_res_two_view/")) << name;
-    if (name.ends_with(".txt"))
-      EXPECT_EQ(bytes, "runtime 1.500\n");
-    else
-      EXPECT_TRUE(bytes.starts_with("Pf\n")) << name;
+  for (int i = 0; i < 47; ++i) {
+    const bool training = i < 27;
+    const std::string name = "low_res_two_view/" + (training ? fmt::format("train_{}", i)
+                                                             : fmt::format("lake_{}", i - 27));
+    const int width = training ? 30 : 31, height = training ? 20 : 22;
+    const std::string& map = entries.at(name + ".pfm");
+    EXPECT_TRUE(map.starts_with(fmt::format("Pf\n{} {}\n-1", width, height))) << name;
+    EXPECT_EQ(pfm_value(map, width, height, 7, 9), 2.5f) << name;
+    EXPECT_EQ(entries.at(name + ".txt"), "runtime 1.500\n") << name;
   }
-  EXPECT_TRUE(entries.at("low_res_two_view/lake_3.pfm").starts_with("Pf\n31 22\n"));
   fs::remove_all(root / "two_view_testing/lake_3");
   EXPECT_TRUE(contains(error_of(ErrorKind::kInput, [&] { plan_submission(options); }),
                        "there are 19 pairs; the benchmark has 20"));

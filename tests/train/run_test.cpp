@@ -1,108 +1,20 @@
 // Whole training runs of the real command: learning, killing, resuming, several processes.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 #include <thread>
 
-#include "core/file.h"
-#include "io/tensor_file.h"
-#include "nlohmann/json.hpp"
 #include "support/support.h"
+#include "train/runs.h"
 #include "train/toy_pairs.h"
 
 namespace nmrf {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A tiny network on toy pairs; `more` is appended.
-void write_config(const fs::path& path, const fs::path& list, const std::string& more) {
-  write_file(path, R"([model]
-preset = "fast"
-backbone = {stem = 12, stage1 = 12, stage2 = 16, stage3 = 16, features = 24}
-seeds = {max_disp = 48, labels = 2, groups = 2}
-propagation = {layers = 1, channels = 16, heads = 2, context_hidden = 8, context = 8}
-gamma1 = {hidden = 12, channels = 8}
-gamma2 = {hidden = 12, channels = 16, groups = 4}
-inference = {layers = 2, channels = 24, heads = 2, window = 4}
-refinement = {layers = 2, channels = 24, heads = 2}
-
-[data1]
-name = "list"
-list = ")" + list.string() +
-                       "\"\n" + more);
-}
-
-pid_t start(const std::vector<std::string>& arguments) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::setenv("OMP_NUM_THREADS", "1", 1);
-  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  std::vector<char*> argv;
-  std::string program = NMRF_COMMAND;
-  argv.push_back(program.data());
-  std::vector<std::string> copy = arguments;
-  for (auto& argument : copy) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  if (!std::getenv("NMRF_TEST_VERBOSE")) {
-    std::freopen("/dev/null", "w", stdout);
-    std::freopen("/dev/null", "w", stderr);
-  }
-  ::execv(program.c_str(), argv.data());
-  ::_exit(127);
-}
-
-int finish(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-int run(const std::vector<std::string>& arguments) { return finish(start(arguments)); }
-
-// Bytes of every tensor of a model.
-std::map<std::string, std::vector<float>> weights(const fs::path& path) {
-  std::map<std::string, std::vector<float>> all;
-  TensorFile file = read_tensor_file(path);
-  for (const auto& tensor : file.tensors) all[tensor.name] = to_floats(tensor);
-  return all;
-}
-
-std::vector<nlohmann::json> log_of(const fs::path& folder) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream file(folder / "log.jsonl");
-  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
-
-constexpr const char* kShort = R"(
-[loss]
-modals = "dense"
-[augment]
-eraser = 0.0
-[train]
-log_every = 1
-checkpoint_every = 3
-ema = 0.9
-[stage1]
-steps = 4
-scope = "seeds"
-lr = 1e-3
-batch = 2
-crop_height = 48
-crop_width = 64
-[stage2]
-steps = 8
-scope = "all"
-lr = 5e-4
-batch = 2
-crop_height = 48
-crop_width = 64
-)";
+using test::finish, test::kShort, test::log_of, test::run, test::start, test::weights,
+    test::write_config;
 
 TEST(TrainRun, OverfitsTwoPairsFromScratch) {
   test::TempFolder folder;

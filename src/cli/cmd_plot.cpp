@@ -1,0 +1,66 @@
+// nmrf plot: the curves of training runs as a picture.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "core/check.h"
+#include "core/file.h"
+#include "train/run_plot.h"
+
+namespace nmrf::cli {
+
+int cmd_plot(int argc, char** argv) {
+  CLI::App app{
+      "Draw the curves of training runs: losses, validation, learning rate over the updates.\n\n"
+      "  nmrf plot runs/fast\n"
+      "  nmrf plot runs/a runs/b -o compare.svg --smooth 0.9\n"
+      "  nmrf plot runs/fast --curves loss,epe,lr --log loss,lr --from 1000\n",
+      "nmrf plot"};
+  std::vector<std::string> folders;
+  std::string output, size;
+  RunPlotOptions options;
+  CommonOptions common;
+  app.add_option("RUN", folders, "Folders of runs, or their log.jsonl; several are overlaid")
+      ->required();
+  app.add_option("-o,--output", output, "FILE.png or FILE.svg (default: curves.png in the run)");
+  app.add_option("--curves", options.curves,
+                 "Names in the log, separated by commas, e.g. loss,epe,lr; all")
+      ->delimiter(',');
+  app.add_option("--log", options.log_curves,
+                 "Curves with a logarithmic scale, separated by commas; all")
+      ->delimiter(',');
+  app.add_option("--smooth", options.smooth,
+                 "Weight of a moving average, 0 to below 1; the raw curve stays behind it")
+      ->check(CLI::Range(0.0, 0.9999))
+      ->capture_default_str();
+  app.add_option("--from", options.from, "First update shown")->check(CLI::NonNegativeNumber);
+  app.add_option("--to", options.to, "Last update shown (0: the last)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--size", size, "WxH of the picture, pixels (default: 1280 wide)");
+  common.add_to(app);
+  if (int code = parse(app, argc, argv); code >= 0) return code;
+  common.apply();
+
+  std::vector<RunLog> runs;
+  for (const auto& folder : folders) runs.push_back(read_run_log(folder));
+  if (output.empty()) {
+    const std::filesystem::path first = folders[0];
+    output = (std::filesystem::is_directory(first) ? first : first.parent_path()) / "curves.png";
+  }
+  const ChartSheet sheet = run_sheet(runs, options);
+  cv::Size paper(1280, 0);
+  char more = 0;
+  check(
+      size.empty() || std::sscanf(size.c_str(), "%dx%d%c", &paper.width, &paper.height, &more) == 2,
+      ErrorKind::kUsage, "--size {}: expected WIDTHxHEIGHT", size);
+  if (size.empty()) paper.height = sheet_height(sheet, paper.width);
+  auto canvas = make_canvas(output, paper);
+  draw_sheet(*canvas, paper, sheet);
+  write_file(output, canvas->bytes());
+  print(output);
+  return 0;
+}
+
+}  // namespace nmrf::cli
