@@ -173,7 +173,7 @@ TEST(SeedVolume, MatchesThePlainForm) {
 }
 
 TEST(SeedVolume, GradientsOnlyWhereWanted) {
-  torch::manual_seed(6);
+  torch::manual_seed(61);
   const VolumeCase c{2, 2, 19, 16, 4, 8, 8, 16, 2};
   const auto inputs = volume_inputs(c);
   auto cost = [&](const Tensors& t) { return Tensors{volume_of(c, t).cost}; };
