@@ -1,5 +1,6 @@
 // AdamW, schedule, averages, event files, checkpoints: against independent computations.
 #include "train/optimizer.h"
+#include "train/run_log.h"
 
 #include <gtest/gtest.h>
 
