@@ -11,7 +11,6 @@
 #include "support/support.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
-#include "train/run_log.h"
 
 namespace nmrf {
 namespace {
