@@ -99,5 +99,7 @@ void run_add_residual(int64_t count, int64_t channels, int64_t pixels, const Sou
 // dy = gradient of y; dz may be dy.
 void run_norm_backward(int64_t count, int64_t channels, int64_t pixels, const NormBackward& in,
                        float* dy);
+// Sums over maps and pixels: [channels].
+torch::Tensor run_channel_sums(int64_t count, int64_t channels, int64_t pixels, const float* x);
 
 }  // namespace nmrf::ops::conv

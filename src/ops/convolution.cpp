@@ -104,7 +104,8 @@ struct ConvFunction : torch::autograd::Function<ConvFunction> {
       c.add_weights_gradient(x.size(0), {map_at(x, 0)}, map_at(dy, 0));
       dw = c.weights_gradient();
     }
-    if (context->needs_input_grad(2)) db = dy.sum({0, 2, 3});
+    if (context->needs_input_grad(2))
+      db = conv::run_channel_sums(dy.size(0), dy.size(1), dy.size(2) * dy.size(3), map_at(dy, 0));
     return {dx, dw, db, Tensor()};
   }
 };
