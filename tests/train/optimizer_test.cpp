@@ -1,6 +1,5 @@
 // AdamW, schedule, averages, event files, checkpoints: against independent computations.
 #include "train/optimizer.h"
-#include "train/run_log.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include "support/support.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
+#include "train/run_log.h"
 
 namespace nmrf {
 namespace {
