@@ -15,8 +15,8 @@ class ProcessGroup {
  public:
   // From MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, as torchrun, Slurm wrappers and `--nproc`
   // set them; alone when WORLD_SIZE is unset or 1. Uses Gloo, and with `cuda` NCCL for CUDA tensors
-  // where this libtorch has it. Throws Error(kUsage) for half-set variables, Error(kFailure) when the others
-  // do not come.
+  // where this libtorch has it. Throws Error(kUsage) for half-set variables, Error(kFailure) when
+  // the others do not come.
   static std::shared_ptr<ProcessGroup> from_environment(double timeout_seconds, bool cuda);
   virtual ~ProcessGroup() = default;
 
