@@ -27,6 +27,9 @@ endif()
 add_library(nmrf_torch INTERFACE)
 target_include_directories(nmrf_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_link_libraries(nmrf_torch INTERFACE ${TORCH_LIBRARIES})
+# at::parallel_for is a template: without the compiler's OpenMP it runs on one thread and says nothing.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+target_link_libraries(nmrf_torch INTERFACE OpenMP::OpenMP_CXX)
 
 # The BLAS that will really be loaded: with Debian's reference BLAS a GEMM runs 25 times slower.
 if(UNIX AND NOT APPLE)
