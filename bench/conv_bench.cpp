@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -28,10 +29,16 @@ struct Settings {
   std::string filter;
 };
 
-double seconds(const std::function<void()>& run) {
-  const auto start = std::chrono::steady_clock::now();
+// With one thread the processor time, which the load of others disturbs less.
+double now(int threads) {
+  if (threads == 1) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double seconds(int threads, const std::function<void()>& run) {
+  const double start = now(threads);
   run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now(threads) - start;
 }
 
 double median(std::vector<double> values) {
@@ -70,9 +77,9 @@ void measure(const Settings& settings, const std::string& name, double flops,
     for (int i = 0; i <= settings.runs; ++i) {
       {
         nmrf::ops::FastGuard guard(false);
-        plain.push_back(seconds(run));
+        plain.push_back(seconds(settings.threads, run));
       }
-      fast.push_back(seconds(run));
+      fast.push_back(seconds(settings.threads, run));
       peaks.push_back(peak(settings.threads));
       if (i == 0) plain.clear(), fast.clear(), peaks.clear();  // warm-up
     }

@@ -68,8 +68,8 @@ template <class Act>
 void for_truth(Sample& sample, Act&& act) {
   for (cv::Mat* map : {&sample.disparity, &sample.right_disparity})
     if (!map->empty()) act(*map, true);
-  for (cv::Mat* map : {&sample.noc_mask, &sample.reflective_mask, &sample.objects, &sample.segments,
-                       &sample.right_segments})
+  for (cv::Mat* map : {&sample.noc_mask, &sample.reflective_mask, &sample.objects,
+                       &sample.right_objects, &sample.segments, &sample.right_segments})
     if (!map->empty()) act(*map, false);
 }
 
@@ -144,12 +144,13 @@ void mirror_and_swap(Sample& sample) {
   std::swap(sample.left, sample.right);
   std::swap(sample.disparity, sample.right_disparity);
   std::swap(sample.segments, sample.right_segments);
-  for (cv::Mat* map : {&sample.left, &sample.right, &sample.disparity, &sample.right_disparity,
-                       &sample.segments, &sample.right_segments})
+  std::swap(sample.objects, sample.right_objects);
+  for (cv::Mat* map :
+       {&sample.left, &sample.right, &sample.disparity, &sample.right_disparity, &sample.segments,
+        &sample.right_segments, &sample.objects, &sample.right_objects})
     if (!map->empty()) *map = flipped(*map, 1);
   sample.noc_mask.release();
   sample.reflective_mask.release();
-  sample.objects.release();
 }
 
 void flip_vertically(Sample& sample) {

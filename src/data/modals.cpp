@@ -93,10 +93,13 @@ cv::Mat disparity_modals(const cv::Mat& disparity, const cv::Mat& segments) {
 
 void add_segments(Sample& sample, const SuperpixelCache& cache, const SegmentOptions& options) {
   if (sample.disparity.empty()) return;
-  const bool objects = options.use_objects && sample.objects_everywhere && !sample.objects.empty();
-  sample.segments = objects ? sample.objects : cache.get(sample.left);
+  const bool ids = options.use_objects && sample.objects_everywhere;
+  auto split = [&](const cv::Mat& objects, const cv::Mat& image) {
+    return ids && !objects.empty() ? objects : cache.get(image);
+  };
+  sample.segments = split(sample.objects, sample.left);
   if (options.both_views && !sample.right_disparity.empty())
-    sample.right_segments = cache.get(sample.right);
+    sample.right_segments = split(sample.right_objects, sample.right);
 }
 
 void add_modals(Sample& sample) {

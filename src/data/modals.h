@@ -33,8 +33,8 @@ struct SegmentOptions {
 };
 
 // Before augmentation: fills sample.segments from the untouched left image (or its object ids) and,
-// with both_views and where the right view's truth is known, sample.right_segments with superpixels
-// of the right image. Samples without truth get none. The augmentation moves both along.
+// with both_views and where the right view's truth is known, sample.right_segments from the right
+// one. Samples without truth get none. The augmentation moves both along.
 void add_segments(Sample& sample, const SuperpixelCache& cache, const SegmentOptions& options);
 
 // After augmentation: fills sample.modals from sample.segments and drops the segments. A sample

@@ -159,6 +159,10 @@ Sample load_sample(const SampleRef& ref) {
     sample.objects_everywhere = ref.objects_everywhere;
     check_size(sample.objects, ref.objects, sample.left, ref.left);
   }
+  if (!ref.right_objects.empty()) {
+    sample.right_objects = read_objects(ref.right_objects);
+    check_size(sample.right_objects, ref.right_objects, sample.left, ref.left);
+  }
   return sample;
 }
 

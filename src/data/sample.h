@@ -28,6 +28,7 @@ struct Sample {
   // CV_32SC1: object ids of the left view. KITTI's obj_map: 0 = background, > 0 = a vehicle.
   // SceneFlow's object_index: an id per object. Empty when not at hand.
   cv::Mat objects;
+  cv::Mat right_objects;  // the same of the right view
   // `objects` has an id for every surface (not only for vehicles): it may stand in for superpixels.
   bool objects_everywhere = false;
   // CV_32SC1: what splits the cells of the left and of the right view into modals, see
@@ -74,8 +75,8 @@ struct SampleRef {
   NocCoding noc_coding = NocCoding::kMask255;
   std::filesystem::path valid_mask;  // 0 = the truth is not to be used here
   std::filesystem::path reflective;  // a disparity file: known there = reflecting surface
-  std::filesystem::path objects;     // ids: integer png or pfm
-  bool objects_everywhere = false;   // see Sample
+  std::filesystem::path objects, right_objects;  // ids: integer png or pfm
+  bool objects_everywhere = false;               // see Sample
   std::filesystem::path
       calibration;  // where the data set gives one per pair; not read by load_sample
   bool sparse = false;

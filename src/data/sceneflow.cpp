@@ -57,6 +57,7 @@ void add_tree(scan::Collector& out, const DatasetOptions& options, const std::st
         ref.disparity = base / "disparity" / inside / relative / truth;
         ref.right_disparity = base / "disparity" / inside / above / "right" / truth;
         ref.objects = base / "object_index" / inside / relative / truth;
+        ref.right_objects = base / "object_index" / inside / above / "right" / truth;
         ref.objects_everywhere = true;
         ref.coding.either_sign = true;  // the subset stores the left view's disparity negated
         ref.coding.max_disparity = 512;

@@ -32,7 +32,7 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 .legend i { display: inline-block; width: 1rem; height: .7rem; margin-right: .35rem; border: 1px solid #0003; }
 section.image { margin: 1.1rem 0; padding: .7rem .8rem; border: 1px solid var(--line); border-radius: .4rem; }
 section.image h4 { margin: 0 0 .4rem; font-size: .95rem; }
-.pictures { display: grid; grid-template-columns: 1fr 3fr; gap: .6rem; align-items: start; }
+.pictures { display: grid; grid-template-columns: calc(25% - .45rem) 1fr; gap: .6rem; align-items: start; }
 .views, .maps { display: grid; gap: .6rem; }
 .maps { grid-template-columns: repeat(3, 1fr); }
 @media (max-width: 60rem) { .pictures { grid-template-columns: 1fr; } .views { grid-template-columns: 1fr 1fr; } }

@@ -247,4 +247,13 @@ void run_norm_backward(int64_t count, int64_t channels, int64_t pixels, const No
   });
 }
 
+Tensor run_channel_sums(int64_t count, int64_t channels, int64_t pixels, const float* x) {
+  const Pixels maps{size(count), size(pixels), size(channels)};
+  const Tensor sums = floats(maps.units() * maps.channels);
+  parallel(maps.units(), [&](std::size_t begin, std::size_t end) {
+    channel_sums(maps, x, sums.data_ptr<float>(), begin, end);
+  });
+  return sums.view({-1, channels}).sum(0);
+}
+
 }  // namespace nmrf::ops::conv

@@ -10,6 +10,7 @@
 #include "ops/kernels/direct_conv.h"
 #include "ops/kernels/instance_norm.h"
 #include "ops/kernels/winograd.h"
+#include "ops/map_memory.h"
 
 namespace nmrf::ops::conv {
 
@@ -17,12 +18,6 @@ namespace nmrf::ops::conv {
 inline torch::Tensor channels_last(const torch::Tensor& x) {
   return x.contiguous(torch::MemoryFormat::ChannelsLast);
 }
-inline torch::Tensor empty_map(int64_t batch, int64_t channels, int64_t height, int64_t width) {
-  return torch::empty(
-      {batch, channels, height, width},
-      torch::TensorOptions(torch::kFloat).memory_format(torch::MemoryFormat::ChannelsLast));
-}
-
 // Mean and scale of the maps of a batch: [2, B, C].
 inline torch::Tensor empty_norm(int64_t batch, int64_t channels) {
   return torch::empty({2, batch, channels}, torch::kFloat);
@@ -104,5 +99,7 @@ void run_add_residual(int64_t count, int64_t channels, int64_t pixels, const Sou
 // dy = gradient of y; dz may be dy.
 void run_norm_backward(int64_t count, int64_t channels, int64_t pixels, const NormBackward& in,
                        float* dy);
+// Sums over maps and pixels: [channels].
+torch::Tensor run_channel_sums(int64_t count, int64_t channels, int64_t pixels, const float* x);
 
 }  // namespace nmrf::ops::conv

@@ -38,8 +38,13 @@ Conv conv_of(const Tensor& weight, int64_t stride, const Tensor& x) {
 }
 
 // The maps a convolution gives for those of x.
-Tensor results_of(const Conv& c, int64_t batch) {
-  return empty_map(batch, c.out(), c.out_height(), c.out_width());
+Tensor results_of(const Conv& c, int64_t batch, bool saved = false) {
+  return empty_map(batch, c.out(), c.out_height(), c.out_width(), saved);
+}
+
+// Memory for the gradient of maps.
+Tensor gradient_like(const Tensor& x) {
+  return empty_map(x.size(0), x.size(1), x.size(2), x.size(3), true);
 }
 
 Tensor zeros_if(bool wanted, const Tensor& like) {
@@ -65,9 +70,10 @@ void check_conv(const Tensor& x, const ConvWeights& c) {
 
 // A convolution.
 
-Tensor run_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t stride) {
+Tensor run_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t stride,
+                bool saved) {
   Conv c = conv_of(weight, stride, x);
-  Tensor y = results_of(c, x.size(0)), padded;
+  Tensor y = results_of(c, x.size(0), saved), padded;
   if (bias.defined()) {
     padded = torch::zeros({static_cast<int64_t>(tokens::padded(bias.size(0)))}, torch::kFloat);
     padded.narrow(0, 0, bias.size(0)).copy_(bias);
@@ -82,7 +88,7 @@ struct ConvFunction : torch::autograd::Function<ConvFunction> {
     const Tensor x = channels_last(input);
     context->save_for_backward({x, weight});
     context->saved_data["stride"] = stride;
-    return run_conv(x, weight, unless_stand_in(bias), stride);
+    return run_conv(x, weight, unless_stand_in(bias), stride, /*saved=*/true);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& above) {
@@ -91,14 +97,15 @@ struct ConvFunction : torch::autograd::Function<ConvFunction> {
     Conv c = conv_of(weight, context->saved_data["stride"].toInt(), x);
     Tensor dx, dw, db;
     if (context->needs_input_grad(0)) {
-      dx = torch::empty_like(x);
+      dx = gradient_like(x);
       c.backward(x.size(0), map_at(dy, 0), map_at(dx, 0), {});
     }
     if (context->needs_input_grad(1)) {
       c.add_weights_gradient(x.size(0), {map_at(x, 0)}, map_at(dy, 0));
       dw = c.weights_gradient();
     }
-    if (context->needs_input_grad(2)) db = dy.sum({0, 2, 3});
+    if (context->needs_input_grad(2))
+      db = conv::run_channel_sums(dy.size(0), dy.size(1), dy.size(2) * dy.size(3), map_at(dy, 0));
     return {dx, dw, db, Tensor()};
   }
 };
@@ -112,8 +119,8 @@ struct Normed {
 Tensor run_conv_norm_relu(const Tensor& x, const Tensor& weight, int64_t stride, Normed* kept) {
   Conv c = conv_of(weight, stride, x);
   const int64_t batch = x.size(0), pixels = c.out_height() * c.out_width();
-  Tensor result = results_of(c, batch), norm = empty_norm(batch, c.out());
-  const Tensor y = kept ? results_of(c, batch) : result;
+  Tensor result = results_of(c, batch, kept), norm = empty_norm(batch, c.out());
+  const Tensor y = kept ? results_of(c, batch, true) : result;
   conv::for_groups(result, [&](int64_t first, int64_t count) {
     c.forward(count, {map_at(x, first)}, nullptr, map_at(y, first), norm, first);
     conv::run_activate(count, c.out(), pixels, {map_at(y, first), norm_at(norm, first)},
@@ -141,9 +148,9 @@ struct ConvNormReluFunction : torch::autograd::Function<ConvNormReluFunction> {
     Conv c = conv_of(weight, context->saved_data["stride"].toInt(), x);
     const int64_t pixels = y.size(2) * y.size(3);
     const bool to_x = context->needs_input_grad(0), to_weight = context->needs_input_grad(1);
-    Tensor dx = to_x ? torch::empty_like(x) : Tensor(), dy;
+    Tensor dx = to_x ? gradient_like(x) : Tensor(), dy;
     conv::for_groups(y, [&](int64_t first, int64_t count) {
-      if (!dy.defined()) dy = results_of(c, count);
+      if (!dy.defined()) dy = results_of(c, count, true);
       conv::run_norm_backward(
           count, c.out(), pixels,
           {.dz = map_at(dz, first), .y = {map_at(y, first), norm_at(norm, first)}}, map_at(dy, 0));
@@ -173,12 +180,12 @@ Tensor run_block(const Tensor& x, const BlockWeights& w, BlockState* kept) {
   Conv second(w.second, 1, h, width);
   std::optional<Conv> past;
   if (w.past.defined()) past.emplace(conv_of(w.past, w.stride, x));
-  Tensor result = empty_map(batch, out, h, width);
+  Tensor result = empty_map(batch, out, h, width, kept);
   BlockState state;
   for (auto* normed : {&state.first, &state.second, &state.past}) {
     if (normed == &state.past && !past) continue;
     normed->norm = empty_norm(batch, out);
-    if (kept) normed->y = empty_map(batch, out, h, width);
+    if (kept) normed->y = empty_map(batch, out, h, width, true);
   }
   if (!kept) state.second.y = result;
   conv::for_groups(result, [&](int64_t image, int64_t count) {
@@ -217,12 +224,12 @@ BlockGradients run_block_backward(const Tensor& x, const BlockWeights& w, const 
   if (w.past.defined()) past.emplace(conv_of(w.past, w.stride, x));
   const int64_t out = z.size(1), h = z.size(2), width = z.size(3);
   BlockGradients result;
-  if (to_x) result.x = torch::empty_like(x);
+  if (to_x) result.x = gradient_like(x);
   Tensor dy1, dy2;  // of one group
   conv::for_groups(z, [&](int64_t image, int64_t count) {
     if (!dy1.defined()) {
-      dy1 = empty_map(count, out, h, width);
-      dy2 = empty_map(count, out, h, width);
+      dy1 = empty_map(count, out, h, width, true);
+      dy2 = empty_map(count, out, h, width, true);
     }
     const Source y1{map_at(state.first.y, image), norm_at(state.first.norm, image)};
     const Source y2{map_at(state.second.y, image), norm_at(state.second.norm, image)};
@@ -285,8 +292,8 @@ Tensor run_projection(const Tensor& x, const Tensor& w1, int64_t stride, const T
   Conv first = conv_of(w1, stride, x);
   const int64_t batch = x.size(0);
   Conv last(w2, 1, first.out_height(), first.out_width());
-  Tensor result = results_of(last, batch), norm = empty_norm(batch, first.out()), y;
-  if (kept) y = results_of(first, batch);
+  Tensor result = results_of(last, batch, kept), norm = empty_norm(batch, first.out()), y;
+  if (kept) y = results_of(first, batch, true);
   conv::for_groups(result, [&](int64_t image, int64_t count) {
     if (!y.defined()) y = results_of(first, count);
     float* values = map_at(y, kept ? image : 0);
@@ -316,12 +323,12 @@ struct ProjectionFunction : torch::autograd::Function<ProjectionFunction> {
     Conv last(w2, 1, y.size(2), y.size(3));
     const bool to_x = context->needs_input_grad(0), to_first = context->needs_input_grad(1),
                to_last = context->needs_input_grad(2);
-    Tensor dx = to_x ? torch::empty_like(x) : Tensor(), dy;
+    Tensor dx = to_x ? gradient_like(x) : Tensor(), dy;
     conv::for_groups(y, [&](int64_t image, int64_t count) {
       const Source source{map_at(y, image), norm_at(norm, image)};
       if (to_last) last.add_weights_gradient(count, source, map_at(dz, image));
       if (!to_x && !to_first) return;
-      if (!dy.defined()) dy = results_of(first, count);
+      if (!dy.defined()) dy = results_of(first, count, true);
       last.backward_through_norm(count, map_at(dz, image), source, map_at(dy, 0));
       if (to_first) first.add_weights_gradient(count, {map_at(x, image)}, map_at(dy, 0));
       if (to_x) first.backward(count, map_at(dy, 0), map_at(dx, image), {});
@@ -339,7 +346,7 @@ Tensor convolve(const Tensor& x, const ConvWeights& c) {
   const bool bias_fits = !c.bias.defined() || c.weight.size(2) != 3 || c.stride != 1;
   if (!all_fast(x, c.weight, c.bias) || !bias_fits) return plain_conv(x, c);
   if (!wants_gradient(x, c.weight, c.bias))
-    return run_conv(channels_last(x), c.weight, c.bias, c.stride);
+    return run_conv(channels_last(x), c.weight, c.bias, c.stride, false);
   return ConvFunction::apply(x, c.weight, or_stand_in(c.bias), c.stride);
 }
 

@@ -44,7 +44,9 @@ std::string scientific(double value, int digits) {
   const bool negative = exponent[0] == '-';
   exponent.erase(0, 1);
   exponent.erase(0, std::min(exponent.find_first_not_of('0'), exponent.size() - 1));
-  return text.substr(0, e) + "e" + (negative ? "-" : "") + exponent;
+  std::string mantissa = text.substr(0, e);
+  if (mantissa.ends_with(".0")) mantissa.resize(mantissa.size() - 2);
+  return mantissa + "e" + (negative ? "-" : "") + exponent;
 }
 
 // The tick's text; neighbours of it are `step` away, the axis reaches to `largest`.

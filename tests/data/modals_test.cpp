@@ -235,6 +235,12 @@ TEST(Segments, ObjectIdsServeOnlyWhereTheyAreEverywhere) {
   EXPECT_EQ(cache.computed(), 2) << "the right view has no ids";
   EXPECT_EQ(whole.right_segments.size(), cv::Size(32, 24));
 
+  Sample both = whole;
+  both.right_objects = sample.objects + 1;
+  add_segments(both, cache, {.use_objects = true, .both_views = true});
+  EXPECT_EQ(cache.computed(), 2) << "both views have ids";
+  EXPECT_TRUE(same(both.right_segments, both.right_objects));
+
   Sample paper = sample;
   paper.objects_everywhere = true;
   add_segments(paper, cache, {.use_objects = false, .both_views = false});

@@ -6,6 +6,7 @@
 #include "model/formula.h"
 #include "model/golden.h"
 #include "model/weights.h"
+#include "nmrf/matcher.h"
 #include "ops/cost_volume.h"
 #include "ops/dispatch.h"
 #include "support/support.h"
@@ -41,6 +42,8 @@ struct Case {
 Case run(const std::string& name, bool fast) {
   torch::NoGradGuard no_grad;
   ops::FastGuard guard(fast);
+  set_threads(
+      1);  // with more, sums round differently and a near-tie of 192x320 falls the other way
   Case result;
   result.left = test::to_images(test::load_npy(golden() / name / "left.npy"));
   result.right = test::to_images(test::load_npy(golden() / name / "right.npy"));

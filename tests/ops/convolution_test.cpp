@@ -6,7 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "ops/dispatch.h"
@@ -212,6 +216,38 @@ TEST(Convolution, StatisticsOfLargeAndConstantMaps) {
   auto bad = torch::zeros({1, 8, 5, 6});
   bad[0][1][2][3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(conv_norm_relu(bad, {w3}).isnan().any().item<bool>());
+}
+
+// Large maps have memory of their own, used again from call to call; threads and the other maps of
+// a batch do not change a result.
+TEST(Convolution, LargeMapsAndBatches) {
+  torch::manual_seed(7);
+  auto w1 = weight(16, 16, 3), w2 = weight(16, 16, 3);
+  auto x = torch::randn({3, 16, 180, 260});
+  auto block = [&](const Tensor& maps) { return residual_block(maps, {w1}, {w2}, {}); };
+  Tensor plain;
+  {
+    FastGuard guard(false);
+    plain = block(x);
+  }
+  const int threads = at::get_num_threads();
+  Tensor first;
+  for (int count : {1, 2, 3}) {
+    at::set_num_threads(count);
+    const Tensor whole = block(x);
+    EXPECT_LT((whole - plain).abs().max().item<float>(), 1e-4 * plain.abs().max().item<float>());
+    if (first.defined()) {
+      EXPECT_TRUE(torch::equal(whole, first)) << count << " threads";
+    }
+    first = whole;
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(torch::equal(block(x.narrow(0, i, 1)), whole.narrow(0, i, 1))) << "map " << i;
+  }
+  at::set_num_threads(threads);
+  // What was released and used again must not reach back into a living result.
+  const Tensor copy = first.clone();
+  block(x * 2);
+  EXPECT_TRUE(torch::equal(first, copy));
 }
 
 TEST(Convolution, ResultsHaveTheirChannelsLast) {

@@ -10,6 +10,7 @@
 #include "support/support.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
+#include "train/run_log.h"
 
 namespace nmrf {
 namespace {

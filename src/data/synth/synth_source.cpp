@@ -25,11 +25,8 @@ Sample SynthSource::get(std::int64_t index, std::uint64_t draw_seed) const {
   sample.right_disparity = pair.right_disparity;
   sample.noc_mask = 255 - pair.left_occluded;
   sample.objects = pair.left_objects;
+  sample.right_objects = pair.right_objects;
   sample.objects_everywhere = true;
-  if (modals_) {
-    sample.segments = pair.left_objects;
-    sample.right_segments = pair.right_objects;
-  }
   sample.name = describe(index);
   Rng rng(draw_seed);
   sample = augment(std::move(sample), augment_, rng);

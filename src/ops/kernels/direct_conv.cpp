@@ -28,41 +28,52 @@ HWY_INLINE void activate_pixel(const float* x, std::size_t channels, const Norm&
   });
 }
 
+// Copies whole vectors: what is written behind `count` is overwritten next or never read. `end`: of
+// the memory that may be read.
+HWY_INLINE void copy_over(const float* from, std::size_t count, const float* end, float* to) {
+  if (HWY_UNLIKELY(from + count + kLanes > end)) {
+    std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  for (std::size_t i = 0; i < count; i += kLanes)
+    hn::StoreU(hn::LoadU(Floats(), from + i), Floats(), to + i);
+}
+
 // Rows of `count` results of a row, from column `first`: the pixels under the kernel one behind the
-// other, [count, kernel * kernel * in].
+// other, [count, kernel * kernel * in]. Up to a vector is written behind the last row.
 HWY_INLINE void gather(const Direct& op, const Source& x, std::size_t image, std::size_t row,
                        std::size_t first, std::size_t count, float* to, std::size_t stride) {
   const auto width = static_cast<std::ptrdiff_t>(op.width);
+  const auto height = static_cast<std::ptrdiff_t>(op.height);
   const auto kernel = static_cast<std::ptrdiff_t>(op.kernel);
+  const auto padding = static_cast<std::ptrdiff_t>(op.padding);
   const float* map = x.data + image * op.height * op.width * op.in;
-  for (std::size_t ky = 0; ky < op.kernel; ++ky) {
-    const auto y =
-        static_cast<std::ptrdiff_t>(row * op.stride + ky) - static_cast<std::ptrdiff_t>(op.padding);
-    const bool row_inside = y >= 0 && y < static_cast<std::ptrdiff_t>(op.height);
-    for (std::size_t r = 0; r < count; ++r) {
-      float* at = to + r * stride + ky * op.kernel * op.in;
-      if (!row_inside) {
+  const float* end = x.data + op.batch * op.height * op.width * op.in;
+  const auto top = static_cast<std::ptrdiff_t>(row * op.stride) - padding;
+  for (std::size_t r = 0; r < count; ++r) {
+    const auto left = static_cast<std::ptrdiff_t>((first + r) * op.stride) - padding;
+    const bool inside = !x.norm.mean && left >= 0 && left + kernel <= width;
+    float* at = to + r * stride;
+    for (std::ptrdiff_t y = top; y < top + kernel; ++y) {
+      if (y < 0 || y >= height) {
         std::fill(at, at + op.kernel * op.in, 0.0f);
+        at += op.kernel * op.in;
         continue;
       }
       const float* from = map + static_cast<std::size_t>(y) * op.width * op.in;
-      const auto left = static_cast<std::ptrdiff_t>((first + r) * op.stride) -
-                        static_cast<std::ptrdiff_t>(op.padding);
-      if (!x.norm.mean && left >= 0 && left + kernel <= width) {
-        std::memcpy(at, from + static_cast<std::size_t>(left) * op.in,
-                    op.kernel * op.in * sizeof(float));
+      if (inside) {
+        copy_over(from + static_cast<std::size_t>(left) * op.in, op.kernel * op.in, end, at);
+        at += op.kernel * op.in;
         continue;
       }
       for (std::ptrdiff_t column = left; column < left + kernel; ++column, at += op.in) {
-        if (column < 0 || column >= width) {
+        const float* pixel = from + column * static_cast<std::ptrdiff_t>(op.in);
+        if (column < 0 || column >= width)
           std::fill(at, at + op.in, 0.0f);
-          continue;
-        }
-        const float* pixel = from + static_cast<std::size_t>(column) * op.in;
-        if (x.norm.mean)
+        else if (x.norm.mean)
           activate_pixel(pixel, op.in, x.norm, image * op.in, at);
         else
-          std::memcpy(at, pixel, op.in * sizeof(float));
+          copy_over(pixel, op.in, end, at);
       }
     }
   }
@@ -115,8 +126,8 @@ HWY_INLINE std::size_t share_of(std::size_t width) {
 void forward(const Direct& op, const Source& x, const float* packed, const float* bias, float* out,
              float* moments, std::size_t begin, std::size_t end) {
   const std::size_t wide = tile_stride(op.depth()), out_wide = tile_stride(op.out);
-  ScratchPieces scratch(tokens::thread_scratch(kMostRows * (wide + out_wide)));
-  float* gathered = scratch.take(kMostRows * wide);
+  ScratchPieces scratch(tokens::thread_scratch(kMostRows * (wide + out_wide) + kPad));
+  float* gathered = scratch.take(kMostRows * wide + kPad);
   float* results = scratch.take(kMostRows * out_wide);
   const bool whole = op.out % kLanes == 0;
   const std::size_t share = share_of(op.out_width);
@@ -145,11 +156,12 @@ void backward_rows(const DirectBackward& backward, const float* dy, bool add, fl
   for (const auto& c : backward.classes)
     deepest = std::max(deepest, c.taps_y.size() * c.taps_x.size() * op.out);
   const std::size_t wide = tile_stride(deepest), dx_wide = tile_stride(op.in);
-  ScratchPieces scratch(tokens::thread_scratch(kMostRows * (wide + dx_wide)));
-  float* gathered = scratch.take(kMostRows * wide);
+  ScratchPieces scratch(tokens::thread_scratch(kMostRows * (wide + dx_wide) + kPad));
+  float* gathered = scratch.take(kMostRows * wide + kPad);
   float* results = scratch.take(kMostRows * dx_wide);
   const bool whole = op.in % kLanes == 0;
   const float* pointers[kMostRows];
+  const float* dy_end = dy + op.batch * op.out_height * op.out_width * op.out;
   for (std::size_t unit = begin; unit < end; ++unit) {
     const std::size_t image = unit / op.height, y = unit % op.height;
     const std::size_t class_y = (y + op.padding) % op.stride;
@@ -180,11 +192,10 @@ void backward_rows(const DirectBackward& backward, const float* dy, bool add, fl
                                   (y + op.padding - ky) / op.stride < op.out_height &&
                                   (x - kx) / op.stride < op.out_width;
               if (inside)
-                std::memcpy(at,
-                            map + ((y + op.padding - ky) / op.stride * op.out_width +
-                                   (x - kx) / op.stride) *
-                                      op.out,
-                            op.out * sizeof(float));
+                copy_over(map + ((y + op.padding - ky) / op.stride * op.out_width +
+                                 (x - kx) / op.stride) *
+                                    op.out,
+                          op.out, dy_end, at);
               else
                 std::fill(at, at + op.out, 0.0f);
               at += op.out;
@@ -211,8 +222,8 @@ void backward_rows(const DirectBackward& backward, const float* dy, bool add, fl
 void weights_gradient(const Direct& op, const Source& x, const float* dy, float* sums,
                       std::size_t begin, std::size_t end) {
   const std::size_t wide = tile_stride(op.depth()), dy_wide = tile_stride(op.out);
-  ScratchPieces scratch(tokens::thread_scratch(kMostRows * (wide + dy_wide)));
-  float* gathered = scratch.take(kMostRows * wide);
+  ScratchPieces scratch(tokens::thread_scratch(kMostRows * (wide + dy_wide) + kPad));
+  float* gathered = scratch.take(kMostRows * wide + kPad);
   float* gradients = scratch.take(kMostRows * dy_wide);
   const std::size_t share = share_of(op.out_width);
   for (std::size_t unit = begin; unit < end; ++unit)

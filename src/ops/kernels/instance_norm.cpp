@@ -117,13 +117,17 @@ void backward_pieces(const Pixels& size, const NormBackward& in, const float* me
   }
 }
 
-void column_sums(const float* x, std::size_t channels, float* sums, std::size_t begin,
-                 std::size_t end) {
-  for_vectors(channels, [&](const auto& lanes, std::size_t c) HWY_ATTR {
-    Vector sum = lanes.load(sums + c);
-    for (std::size_t i = begin; i < end; ++i) sum = hn::Add(sum, lanes.load(x + i * channels + c));
-    lanes.store(sum, sums + c);
-  });
+void channel_pieces(const Pixels& size, const float* x, float* sums, std::size_t begin,
+                    std::size_t end) {
+  for (std::size_t unit = begin; unit < end; ++unit) {
+    const Piece piece(size, unit);
+    for_vectors(size.channels, [&](const auto& lanes, std::size_t c) HWY_ATTR {
+      Vector sum = hn::Zero(Floats());
+      for (std::size_t i = 0; i < piece.count; ++i)
+        sum = hn::Add(sum, lanes.load(x + piece.at + i * size.channels + c));
+      lanes.store(sum, sums + unit * size.channels + c);
+    });
+  }
 }
 
 }  // namespace nmrf::ops::conv::HWY_NAMESPACE
@@ -136,7 +140,7 @@ HWY_EXPORT(activate_pieces);
 HWY_EXPORT(add_pieces);
 HWY_EXPORT(sum_pieces);
 HWY_EXPORT(backward_pieces);
-HWY_EXPORT(column_sums);
+HWY_EXPORT(channel_pieces);
 
 void merge_moments(const float* moments, const std::size_t* counts, std::size_t units,
                    std::size_t channels, float* mean, float* scale) {
@@ -186,9 +190,9 @@ void norm_backward(const Pixels& size, const NormBackward& in, const float* mean
   HWY_DYNAMIC_DISPATCH(backward_pieces)(size, in, means, dy, begin, end);
 }
 
-void add_columns(const float* x, std::size_t channels, float* sums, std::size_t begin,
-                 std::size_t end) {
-  HWY_DYNAMIC_DISPATCH(column_sums)(x, channels, sums, begin, end);
+void channel_sums(const Pixels& size, const float* x, float* sums, std::size_t begin,
+                  std::size_t end) {
+  HWY_DYNAMIC_DISPATCH(channel_pieces)(size, x, sums, begin, end);
 }
 
 }  // namespace nmrf::ops::conv

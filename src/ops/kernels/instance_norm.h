@@ -48,8 +48,8 @@ void merge_sums(const float* sums, std::size_t units, std::size_t channels, std:
 void norm_backward(const Pixels& size, const NormBackward& in, const float* means, float* dy,
                    std::size_t begin, std::size_t end);
 
-// sums[c] += column c of rows begin .. end of x: [rows, channels].
-void add_columns(const float* x, std::size_t channels, float* sums, std::size_t begin,
-                 std::size_t end);
+// sums[unit, c] = the sum of channel c over a unit's pixels; without padding.
+void channel_sums(const Pixels& size, const float* x, float* sums, std::size_t begin,
+                  std::size_t end);
 
 }  // namespace nmrf::ops::conv
