@@ -176,7 +176,7 @@ class Bench {
   torch::Tensor run() {
     if (!train_) {
       torch::InferenceMode guard;
-      return network_->forward(scene_.left, scene_.right).disparity;
+      return network_->forward(scene_.left, scene_.right, {.lean = true}).disparity;
     }
     optimizer_->zero_grad();
     NetworkOutput out = network_->forward(scene_.left, scene_.right, {.every_layer = true});
