@@ -1,6 +1,8 @@
 #include "data/superpixels.h"
 
 #include <algorithm>
+#include <mutex>
+#include <opencv2/core/utility.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/ximgproc/lsc.hpp>
 #include <vector>
@@ -47,6 +49,39 @@ std::uint32_t big_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
+// OpenCV on one thread while at least one of these lives: with more, LSC adds its sums in any
+// order. The number of threads is the process's, so the first one remembers it and the last one
+// restores it.
+class OneThread {
+ public:
+  OneThread() {
+    std::lock_guard lock(mutex());
+    if (alive()++ > 0) return;
+    before() = cv::getNumThreads();
+    cv::setNumThreads(1);
+  }
+  ~OneThread() {
+    std::lock_guard lock(mutex());
+    if (--alive() == 0) cv::setNumThreads(before());
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static int& alive() {
+    static int count = 0;
+    return count;
+  }
+  static int& before() {
+    static int threads = 1;
+    return threads;
+  }
+};
+
 }  // namespace
 
 cv::Mat superpixels(const cv::Mat& image) {
@@ -57,6 +92,7 @@ cv::Mat superpixels(const cv::Mat& image) {
   if (bottom + right > 0)
     cv::copyMakeBorder(image, large, 0, bottom, 0, right,
                        cv::BORDER_REPLICATE | cv::BORDER_ISOLATED);
+  OneThread guard;
   auto method = cv::ximgproc::createSuperpixelLSC(large, kRegion, kRatio);
   method->iterate(kIterations);
   method->getLabels(labels);

@@ -13,8 +13,8 @@ namespace nmrf {
 
 // Linear spectral clustering as the paper uses it: region size 10, ratio 0.075, 20 iterations, on
 // the BGR image as it is. image: CV_8UC3 of any size >= 1 x 1. Returns labels >= 0, CV_32SC1, of
-// the same size. The same image gives the same labels while OpenCV works with one thread
-// (cv::setNumThreads(1), as the trainer does); with more it adds in any order. Seconds a megapixel.
+// the same size. The same image gives the same labels. Seconds a megapixel; OpenCV has one thread
+// meanwhile.
 cv::Mat superpixels(const cv::Mat& image);
 
 // Superpixels kept in a folder, one file an image, named by the content of the image and the
