@@ -400,7 +400,7 @@ class Trainer {
 TrainResult train(const TrainConfig& config, const TrainRun& run,
                   std::shared_ptr<ProcessGroup> group) {
   config.validate();
-  // The loader has threads of its own, and OpenCV's superpixels repeat exactly only with one.
+  // The loader has threads of its own.
   cv::setNumThreads(1);
   if (!run.resume && group->rank() == 0)
     check(!newest_checkpoint(run.folder), ErrorKind::kUsage,
