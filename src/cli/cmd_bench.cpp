@@ -24,18 +24,6 @@
 namespace nmrf::cli {
 namespace {
 
-struct Size {
-  int width, height;
-};
-
-Size parse_size(const std::string& text) {
-  Size size{};
-  check(std::sscanf(text.c_str(), "%dx%d", &size.width, &size.height) == 2 && size.width >= 32 &&
-            size.height >= 32 && size.width <= 100000 && size.height <= 100000,
-        ErrorKind::kUsage, "--size {}: expected WIDTHxHEIGHT, at least 32x32", text);
-  return size;
-}
-
 // A figure of /proc/self/status in MB; nothing where there is no such file.
 std::optional<double> status_mb(const std::string& key) {
   std::ifstream file("/proc/self/status");
@@ -72,7 +60,7 @@ struct Scene {
   Truth truth;
 };
 
-Scene make_scene(const Size& size, int64_t batch, double max_disp) {
+Scene make_scene(const ImageSize& size, int64_t batch, double max_disp) {
   const int64_t h = (size.height + 7) / 8 * 8, w = (size.width + 7) / 8 * 8;
   torch::manual_seed(1);
   // Noise of several scales.
@@ -137,7 +125,7 @@ class Bench {
   }
 
   // Warm-up (which also shows the memory), then `runs` timed runs of every case in turn.
-  void measure(const Size& size, int runs, std::vector<Case>& cases,
+  void measure(const ImageSize& size, int runs, std::vector<Case>& cases,
                const std::function<void(const std::string&)>& progress) {
     scene_ = make_scene(size, batch_, max_disp_);
     for (auto& one : cases) {
@@ -268,8 +256,8 @@ int cmd_bench(int argc, char** argv) {
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
-  std::vector<Size> parsed;
-  for (const auto& size : sizes) parsed.push_back(parse_size(size));
+  std::vector<ImageSize> parsed;
+  for (const auto& size : sizes) parsed.push_back(parse_size(size, 32));
   const auto load_start = std::chrono::steady_clock::now();
   LoadedModel loaded = load_model(preset.empty() ? model_path(model) : "formula:" + preset, set);
   const double load_seconds =
@@ -282,7 +270,7 @@ int cmd_bench(int argc, char** argv) {
   const bool fast_before = ops::fast_enabled();
 
   for (std::size_t s = 0; s < parsed.size(); ++s) {
-    const Size size = parsed[s];
+    const ImageSize size = parsed[s];
     std::vector<Case> cases{{.name = "fast", .fast = true, .threads = all_threads}};
     if (compare) cases.push_back({.name = "plain", .fast = false, .threads = all_threads});
     if (scaling && all_threads > 1)

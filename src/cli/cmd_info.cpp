@@ -52,10 +52,7 @@ int cmd_info(int argc, char** argv) {
   common.apply();
   check(!path.empty() || !preset.empty(), ErrorKind::kUsage,
         "nmrf info needs a model file or --preset paper|fast");
-  int width = 0, height = 0;
-  check(std::sscanf(size.c_str(), "%dx%d", &width, &height) == 2 && width >= 32 && height >= 32 &&
-            width <= 100000 && height <= 100000,
-        ErrorKind::kUsage, "--size {}: expected WIDTHxHEIGHT, at least 32x32", size);
+  const auto [width, height] = parse_size(size, 32);
 
   ModelOptions options;
   TensorFile file;

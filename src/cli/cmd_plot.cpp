@@ -51,11 +51,12 @@ int cmd_plot(int argc, char** argv) {
   }
   const ChartSheet sheet = run_sheet(runs, options);
   cv::Size paper(1280, 0);
-  char more = 0;
-  check(
-      size.empty() || std::sscanf(size.c_str(), "%dx%d%c", &paper.width, &paper.height, &more) == 2,
-      ErrorKind::kUsage, "--size {}: expected WIDTHxHEIGHT", size);
-  if (size.empty()) paper.height = sheet_height(sheet, paper.width);
+  if (size.empty()) {
+    paper.height = sheet_height(sheet, paper.width);
+  } else {
+    const auto [width, height] = parse_size(size, 1);
+    paper = {width, height};
+  }
   auto canvas = make_canvas(output, paper);
   draw_sheet(*canvas, paper, sheet);
   write_file(output, canvas->bytes());

@@ -42,8 +42,9 @@ int cmd_synth(int argc, char** argv) {
   SynthOptions options;
   options.seed = seed;
   options.textures = textures;
-  check(std::sscanf(size.c_str(), "%dx%d", &options.width, &options.height) == 2, ErrorKind::kUsage,
-        "--size {}: expected WIDTHxHEIGHT", size);
+  const auto [width, height] = parse_size(size, 1);
+  options.width = width;
+  options.height = height;
   options.max_disp = max_disp > 0 ? max_disp : options.width / 2.0;
   for (const auto& assignment : set) set_field(options, assignment);
   options.validate();

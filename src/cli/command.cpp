@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -76,6 +77,17 @@ void ProgressLine::clear() {
   std::fprintf(stderr, "\r\033[K");
   std::fflush(stderr);
   drawn_ = false;
+}
+
+ImageSize parse_size(const std::string& text, int least) {
+  constexpr int kMost = 100000;
+  ImageSize size;
+  char more = 0;
+  const bool read = std::sscanf(text.c_str(), "%dx%d%c", &size.width, &size.height, &more) == 2;
+  check(read && std::min(size.width, size.height) >= least &&
+            std::max(size.width, size.height) <= kMost,
+        ErrorKind::kUsage, "--size {}: expected WIDTHxHEIGHT, at least {}x{}", text, least, least);
+  return size;
 }
 
 void watch_interrupts() {

@@ -40,6 +40,13 @@ struct CommonOptions {
 // Parses; on --help or a mistake prints and returns the exit code to end with (0 or 2), else -1.
 int parse(CLI::App& app, int argc, char** argv);
 
+// The argument of --size, WIDTHxHEIGHT; throws Error(kUsage) when it is not, or a side is below
+// `least`.
+struct ImageSize {
+  int width = 0, height = 0;
+};
+ImageSize parse_size(const std::string& text, int least);
+
 // True when stderr is a terminal and NO_COLOR is unset.
 bool terminal_stderr();
 
