@@ -2,12 +2,15 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "core/file.h"
 #include "io/safetensors.h"
 #include "model/flops.h"
 #include "model/formula.h"
 #include "model/golden.h"
 #include "model/weights.h"
+#include "ops/dispatch.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -115,9 +118,8 @@ TEST(Network, SeedRepeatsInitialisation) {
   EXPECT_EQ(last.abs().max().item<float>(), 0);
 }
 
-// Every switch of the ablations changes the answer, runs on odd sizes, and gives finite
-// disparities.
-TEST(Network, EverySwitchRunsAndMatters) {
+// The switches of the ablations.
+std::vector<std::pair<std::string, ModelOptions>> every_switch() {
   using Change = std::function<void(ModelOptions&)>;
   const std::vector<std::pair<std::string, Change>> changes = {
       {"adaptive bias off", [](auto& o) { o.adaptive_bias = false; }},
@@ -135,18 +137,87 @@ TEST(Network, EverySwitchRunsAndMatters) {
       {"k = 6", [](auto& o) { o.labels = 6; }},
       {"max_disp beyond the width", [](auto& o) { o.max_disp = 160; }},
   };
-  Network plain = by_formula(tiny_options());
-  auto reference = run(plain, 41, 75);
+  std::vector<std::pair<std::string, ModelOptions>> all;
   for (const auto& [name, change] : changes) {
+    all.emplace_back(name, tiny_options());
+    change(all.back().second);
+  }
+  return all;
+}
+
+// Every switch changes the answer, runs on odd sizes, and gives finite disparities.
+TEST(Network, EverySwitchRunsAndMatters) {
+  Network published = by_formula(tiny_options());
+  auto reference = run(published, 41, 75);
+  for (const auto& [name, options] : every_switch()) {
     SCOPED_TRACE(name);
-    ModelOptions options = tiny_options();
-    change(options);
     Network network = by_formula(options);
     auto map = run(network, 41, 75);
     EXPECT_EQ(map.sizes(), reference.sizes());
     EXPECT_TRUE(torch::isfinite(map).all().item<bool>());
     EXPECT_GE(map.min().item<float>(), 0);
     EXPECT_FALSE(torch::equal(map, reference));
+  }
+}
+
+// What a network computes and its gradients, on the fast or the plain form of its operators.
+struct Computed {
+  NetworkOutput output;
+  std::map<std::string, torch::Tensor> gradients;
+};
+
+Computed compute(const ModelOptions& options, bool fast) {
+  ops::FastGuard guard(fast);
+  Network network = make_network(options, 7);
+  auto [left, right] = test::formula_pair(41, 75);
+  ForwardOptions how;
+  how.every_layer = true;
+  Computed computed{network->forward(pad_images(left), pad_images(right), how), {}};
+  const auto& output = computed.output;
+  std::vector<torch::Tensor> parts{output.proposals.seeds.cost, output.proposals.labels};
+  for (const auto& layer : output.hypotheses) {
+    parts.push_back(layer.disparity);
+    parts.push_back(layer.score);
+  }
+  parts.insert(parts.end(), output.refined.begin(), output.refined.end());
+  auto loss = torch::zeros({});
+  for (const auto& part : parts) {
+    auto along = torch::arange(part.numel(), torch::kFloat).cos().view(part.sizes());
+    loss = loss + (part * along).mean();
+  }
+  loss.backward();
+  for (const auto& item : network->named_parameters())
+    if (item.value().grad().defined()) computed.gradients[item.key()] = item.value().grad();
+  return computed;
+}
+
+// The whole network gives the same on the fast operators as on the plain ones, and so do its
+// gradients, under every switch.
+TEST(Network, FastAndPlainAgreeUnderEverySwitch) {
+  auto relative = [](const torch::Tensor& ours, const torch::Tensor& reference) {
+    return (ours - reference).norm().item<double>() /
+           std::max(reference.norm().item<double>(), 1e-6);
+  };
+  for (const auto& [name, options] : every_switch()) {
+    SCOPED_TRACE(name);
+    const Computed fast = compute(options, true), plain = compute(options, false);
+    ASSERT_TRUE(
+        torch::equal(fast.output.proposals.seeds.seeds, plain.output.proposals.seeds.seeds));
+    EXPECT_LT(relative(fast.output.proposals.labels, plain.output.proposals.labels), 1e-4);
+    ASSERT_EQ(fast.output.hypotheses.size(), plain.output.hypotheses.size());
+    for (std::size_t i = 0; i < plain.output.hypotheses.size(); ++i) {
+      const auto &ours = fast.output.hypotheses[i], &theirs = plain.output.hypotheses[i];
+      EXPECT_LT(relative(ours.disparity, theirs.disparity), 1e-4);
+      EXPECT_LT(relative(ours.score, theirs.score), 1e-4);
+    }
+    EXPECT_LT(relative(fast.output.disparity, plain.output.disparity), 1e-3);
+    ASSERT_EQ(fast.gradients.size(), plain.gradients.size());
+    for (const auto& [key, gradient] : plain.gradients) {
+      ASSERT_TRUE(fast.gradients.count(key)) << key;
+      // Gradients that only rounding makes differ from zero are not compared.
+      if (gradient.norm().item<double>() < 1e-7) continue;
+      EXPECT_LT(relative(fast.gradients.at(key), gradient), 2e-3) << key;
+    }
   }
 }
 
