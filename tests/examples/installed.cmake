@@ -15,11 +15,11 @@ function(run)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-# A PFM of 448 x 320: a header and 4 bytes a pixel.
+# A PFM of 576 x 432: a header and 4 bytes a pixel.
 function(expect_map path)
   file(SIZE ${path} size)
-  if(size LESS 573440 OR size GREATER 573500)
-    message(FATAL_ERROR "${path} has ${size} bytes; expected a PFM of 448x320")
+  if(size LESS 995328 OR size GREATER 995388)
+    message(FATAL_ERROR "${path} has ${size} bytes; expected a PFM of 576x432")
   endif()
 endfunction()
 
