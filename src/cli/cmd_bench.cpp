@@ -18,6 +18,7 @@
 #include "nmrf/matcher.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/peak.h"
+#include "ops/memory.h"
 #include "train/losses.h"
 #include "train/optimizer.h"
 
@@ -34,6 +35,7 @@ std::optional<double> status_mb(const std::string& key) {
 
 // Peak resident memory that `run` adds to what was there before.
 std::optional<double> peak_memory_mb(const std::function<void()>& run) {
+  ops::release_idle();
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
   auto before = status_mb("VmRSS");

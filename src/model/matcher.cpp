@@ -15,6 +15,7 @@
 #include "model/device.h"
 #include "model/weights.h"
 #include "nmrf/image.h"
+#include "ops/memory.h"
 
 namespace nmrf {
 
@@ -88,7 +89,9 @@ void warn_of_limit(const cv::Mat& disparity, int max_disp) {
 }  // namespace
 
 Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Matcher::~Matcher() = default;
+Matcher::~Matcher() {
+  if (state_) ops::release_idle();
+}
 Matcher::Matcher(Matcher&&) noexcept = default;
 Matcher& Matcher::operator=(Matcher&&) noexcept = default;
 

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/stage_clock.h"
 #include "ops/dispatch.h"
+#include "ops/memory.h"
 #include "ops/pixel_map.h"
 
 namespace nmrf {
@@ -91,6 +92,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   TORCH_CHECK(left.dim() == 4 && left.sizes() == right.sizes() && left.size(1) == 3,
               "two batches of RGB images of one size");
   TORCH_CHECK(left.size(2) % 8 == 0 && left.size(3) % 8 == 0, "sizes must be multiples of 8");
+  ops::begin_pass();
   Trace* trace = how.trace;
   NetworkOutput out;
   auto [left_maps, right_maps] = features(left, right);

@@ -8,6 +8,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/kernels/attention.h"
+#include "ops/memory.h"
 
 namespace nmrf::ops::fast {
 namespace {
@@ -84,9 +85,8 @@ void check_tables(const kernels::WindowShape& s, const RelativePosition& positio
 // lse is written when defined.
 Tensor run_windows(const kernels::WindowShape& shape, const Tensor& qkv, const Tables& tables,
                    const Tensor& lse) {
-  auto out = torch::empty(
-      {shape.batch, shape.height, shape.width, shape.labels, shape.heads * shape.depth},
-      qkv.options());
+  auto out = empty_floats(
+      {shape.batch, shape.height, shape.width, shape.labels, shape.heads * shape.depth});
   kernels::WindowForward job;
   job.shape = shape;
   job.tables = tables.pointers();
@@ -114,7 +114,7 @@ struct WindowFunction : torch::autograd::Function<WindowFunction> {
     const RelativePosition position{query.value_or(Tensor()), key.value_or(Tensor()),
                                     value.value_or(Tensor()), bias.value_or(Tensor())};
     const Tables tables(shape, position);
-    auto lse = torch::empty({shape.windows(), heads, shape.tokens()}, qkv.options());
+    auto lse = empty_floats({shape.windows(), heads, shape.tokens()});
     auto out = run_windows(shape, qkv, tables, lse);
     ctx->save_for_backward({qkv, position.query, position.key, position.value, position.bias, lse});
     ctx->saved_data["heads"] = heads;
@@ -133,7 +133,7 @@ struct WindowFunction : torch::autograd::Function<WindowFunction> {
                      ctx->saved_data["shift"].toInt(), ctx->saved_data["own_only"].toBool());
     const Tables tables(shape, {saved[1], saved[2], saved[3], saved[4]});
     const auto grad_out = rows(grads[0]);
-    auto grad_qkv = torch::empty(qkv.sizes(), qkv.options());
+    auto grad_qkv = empty_floats(qkv.sizes());
 
     const int64_t parts = pieces(shape.windows(), 12, 16);
     const int64_t depth = kernels::padded_depth(shape.depth);
@@ -216,7 +216,7 @@ int64_t items(const kernels::StripeShape& s) { return s.batch * s.stripes * s.he
 Tensor run_stripes(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                    const Tensor& column_filter, const Tensor& row_filter,
                    const std::array<Tensor, 2>& lse) {
-  auto out = torch::empty(q.sizes(), q.options());
+  auto out = empty_floats(q.sizes());
   for (const Direction& direction : directions(q)) {
     const auto taps = (direction.columns ? column_filter : row_filter).t().contiguous();
     const Tensor& sums = lse[direction.columns ? 0 : 1];
@@ -241,7 +241,7 @@ struct StripeFunction : torch::autograd::Function<StripeFunction> {
     std::array<Tensor, 2> lse;
     for (const Direction& direction : directions(q)) {
       const auto shape = stripe_shape(q, heads, direction.columns);
-      lse[direction.columns ? 0 : 1] = torch::empty({items(shape), shape.tokens()}, q.options());
+      lse[direction.columns ? 0 : 1] = empty_floats({items(shape), shape.tokens()});
     }
     auto out = run_stripes(q, k, v, heads, column_filter, row_filter, lse);
     ctx->save_for_backward({q, k, v, column_filter, row_filter, out, lse[0], lse[1]});
@@ -255,8 +255,8 @@ struct StripeFunction : torch::autograd::Function<StripeFunction> {
     const Tensor &q = saved[0], &k = saved[1], &v = saved[2], &out = saved[5];
     const int64_t heads = ctx->saved_data["heads"].toInt();
     const auto grad_out = rows(grads[0]);
-    auto grad_q = torch::empty(q.sizes(), q.options()), grad_k = torch::empty_like(grad_q),
-         grad_v = torch::empty_like(grad_q);
+    auto grad_q = empty_floats(q.sizes()), grad_k = empty_floats(q.sizes()),
+         grad_v = empty_floats(q.sizes());
     std::array<Tensor, 2> grad_filters;
     for (const Direction& direction : directions(q)) {
       const int side = direction.columns ? 0 : 1;
@@ -299,7 +299,7 @@ kernels::LabelShape label_shape(const Tensor& q, int64_t heads) {
 }
 
 Tensor run_labels(const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads) {
-  auto out = torch::empty(q.sizes(), q.options());
+  auto out = empty_floats(q.sizes());
   const kernels::LabelForward job{label_shape(q, heads), tokens(q), tokens(k), tokens(v),
                                   mutable_tokens(out)};
   at::parallel_for(0, job.shape.pixels(), kPixelsAtLeast,
@@ -320,8 +320,8 @@ struct LabelFunction : torch::autograd::Function<LabelFunction> {
     const auto saved = ctx->get_saved_variables();
     const auto grad_out = rows(grads[0]);
     const Tensor& q = saved[0];
-    auto grad_q = torch::empty(q.sizes(), q.options()), grad_k = torch::empty_like(grad_q),
-         grad_v = torch::empty_like(grad_q);
+    auto grad_q = empty_floats(q.sizes()), grad_k = empty_floats(q.sizes()),
+         grad_v = empty_floats(q.sizes());
     const kernels::LabelBackward job{label_shape(q, ctx->saved_data["heads"].toInt()),
                                      tokens(q),
                                      tokens(saved[1]),

@@ -18,9 +18,7 @@ void parallel(std::size_t units, const F& f) {
                    [&](int64_t begin, int64_t end) { f(size(begin), size(end)); });
 }
 
-Tensor floats(std::size_t count) {
-  return torch::empty({static_cast<int64_t>(count)}, torch::kFloat);
-}
+Tensor floats(std::size_t count) { return empty_floats({static_cast<int64_t>(count)}); }
 
 // Sums of weight gradients are kept for so many ranges of the work; their split is all that the
 // number of threads changes.

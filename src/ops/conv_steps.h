@@ -10,7 +10,7 @@
 #include "ops/kernels/direct_conv.h"
 #include "ops/kernels/instance_norm.h"
 #include "ops/kernels/winograd.h"
-#include "ops/map_memory.h"
+#include "ops/memory.h"
 
 namespace nmrf::ops::conv {
 

@@ -11,7 +11,6 @@ namespace {
 
 using conv::channels_last;
 using conv::Conv;
-using conv::empty_map;
 using conv::empty_norm;
 using conv::map_at;
 using conv::norm_at;
@@ -38,13 +37,13 @@ Conv conv_of(const Tensor& weight, int64_t stride, const Tensor& x) {
 }
 
 // The maps a convolution gives for those of x.
-Tensor results_of(const Conv& c, int64_t batch, bool saved = false) {
-  return empty_map(batch, c.out(), c.out_height(), c.out_width(), saved);
+Tensor results_of(const Conv& c, int64_t batch) {
+  return empty_map(batch, c.out(), c.out_height(), c.out_width());
 }
 
 // Memory for the gradient of maps.
 Tensor gradient_like(const Tensor& x) {
-  return empty_map(x.size(0), x.size(1), x.size(2), x.size(3), true);
+  return empty_map(x.size(0), x.size(1), x.size(2), x.size(3));
 }
 
 Tensor zeros_if(bool wanted, const Tensor& like) {
@@ -70,10 +69,9 @@ void check_conv(const Tensor& x, const ConvWeights& c) {
 
 // A convolution.
 
-Tensor run_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t stride,
-                bool saved) {
+Tensor run_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t stride) {
   Conv c = conv_of(weight, stride, x);
-  Tensor y = results_of(c, x.size(0), saved), padded;
+  Tensor y = results_of(c, x.size(0)), padded;
   if (bias.defined()) {
     padded = torch::zeros({static_cast<int64_t>(tokens::padded(bias.size(0)))}, torch::kFloat);
     padded.narrow(0, 0, bias.size(0)).copy_(bias);
@@ -88,7 +86,7 @@ struct ConvFunction : torch::autograd::Function<ConvFunction> {
     const Tensor x = channels_last(input);
     context->save_for_backward({x, weight});
     context->saved_data["stride"] = stride;
-    return run_conv(x, weight, unless_stand_in(bias), stride, /*saved=*/true);
+    return run_conv(x, weight, unless_stand_in(bias), stride);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& above) {
@@ -119,8 +117,8 @@ struct Normed {
 Tensor run_conv_norm_relu(const Tensor& x, const Tensor& weight, int64_t stride, Normed* kept) {
   Conv c = conv_of(weight, stride, x);
   const int64_t batch = x.size(0), pixels = c.out_height() * c.out_width();
-  Tensor result = results_of(c, batch, kept), norm = empty_norm(batch, c.out());
-  const Tensor y = kept ? results_of(c, batch, true) : result;
+  Tensor result = results_of(c, batch), norm = empty_norm(batch, c.out());
+  const Tensor y = kept ? results_of(c, batch) : result;
   conv::for_groups(result, [&](int64_t first, int64_t count) {
     c.forward(count, {map_at(x, first)}, nullptr, map_at(y, first), norm, first);
     conv::run_activate(count, c.out(), pixels, {map_at(y, first), norm_at(norm, first)},
@@ -150,7 +148,7 @@ struct ConvNormReluFunction : torch::autograd::Function<ConvNormReluFunction> {
     const bool to_x = context->needs_input_grad(0), to_weight = context->needs_input_grad(1);
     Tensor dx = to_x ? gradient_like(x) : Tensor(), dy;
     conv::for_groups(y, [&](int64_t first, int64_t count) {
-      if (!dy.defined()) dy = results_of(c, count, true);
+      if (!dy.defined()) dy = results_of(c, count);
       conv::run_norm_backward(
           count, c.out(), pixels,
           {.dz = map_at(dz, first), .y = {map_at(y, first), norm_at(norm, first)}}, map_at(dy, 0));
@@ -180,12 +178,12 @@ Tensor run_block(const Tensor& x, const BlockWeights& w, BlockState* kept) {
   Conv second(w.second, 1, h, width);
   std::optional<Conv> past;
   if (w.past.defined()) past.emplace(conv_of(w.past, w.stride, x));
-  Tensor result = empty_map(batch, out, h, width, kept);
+  Tensor result = empty_map(batch, out, h, width);
   BlockState state;
   for (auto* normed : {&state.first, &state.second, &state.past}) {
     if (normed == &state.past && !past) continue;
     normed->norm = empty_norm(batch, out);
-    if (kept) normed->y = empty_map(batch, out, h, width, true);
+    if (kept) normed->y = empty_map(batch, out, h, width);
   }
   if (!kept) state.second.y = result;
   conv::for_groups(result, [&](int64_t image, int64_t count) {
@@ -228,8 +226,8 @@ BlockGradients run_block_backward(const Tensor& x, const BlockWeights& w, const 
   Tensor dy1, dy2;  // of one group
   conv::for_groups(z, [&](int64_t image, int64_t count) {
     if (!dy1.defined()) {
-      dy1 = empty_map(count, out, h, width, true);
-      dy2 = empty_map(count, out, h, width, true);
+      dy1 = empty_map(count, out, h, width);
+      dy2 = empty_map(count, out, h, width);
     }
     const Source y1{map_at(state.first.y, image), norm_at(state.first.norm, image)};
     const Source y2{map_at(state.second.y, image), norm_at(state.second.norm, image)};
@@ -292,8 +290,8 @@ Tensor run_projection(const Tensor& x, const Tensor& w1, int64_t stride, const T
   Conv first = conv_of(w1, stride, x);
   const int64_t batch = x.size(0);
   Conv last(w2, 1, first.out_height(), first.out_width());
-  Tensor result = results_of(last, batch, kept), norm = empty_norm(batch, first.out()), y;
-  if (kept) y = results_of(first, batch, true);
+  Tensor result = results_of(last, batch), norm = empty_norm(batch, first.out()), y;
+  if (kept) y = results_of(first, batch);
   conv::for_groups(result, [&](int64_t image, int64_t count) {
     if (!y.defined()) y = results_of(first, count);
     float* values = map_at(y, kept ? image : 0);
@@ -328,7 +326,7 @@ struct ProjectionFunction : torch::autograd::Function<ProjectionFunction> {
       const Source source{map_at(y, image), norm_at(norm, image)};
       if (to_last) last.add_weights_gradient(count, source, map_at(dz, image));
       if (!to_x && !to_first) return;
-      if (!dy.defined()) dy = results_of(first, count, true);
+      if (!dy.defined()) dy = results_of(first, count);
       last.backward_through_norm(count, map_at(dz, image), source, map_at(dy, 0));
       if (to_first) first.add_weights_gradient(count, {map_at(x, image)}, map_at(dy, 0));
       if (to_x) first.backward(count, map_at(dy, 0), map_at(dx, image), {});
@@ -346,7 +344,7 @@ Tensor convolve(const Tensor& x, const ConvWeights& c) {
   const bool bias_fits = !c.bias.defined() || c.weight.size(2) != 3 || c.stride != 1;
   if (!all_fast(x, c.weight, c.bias) || !bias_fits) return plain_conv(x, c);
   if (!wants_gradient(x, c.weight, c.bias))
-    return run_conv(channels_last(x), c.weight, c.bias, c.stride, false);
+    return run_conv(channels_last(x), c.weight, c.bias, c.stride);
   return ConvFunction::apply(x, c.weight, or_stand_in(c.bias), c.stride);
 }
 

@@ -7,6 +7,7 @@
 #include "ops/dispatch.h"
 #include "ops/kernels/label_volume.h"
 #include "ops/kernels/pack.h"
+#include "ops/memory.h"
 #include "ops/pixel_map.h"
 #include "ops/token_rows.h"
 
@@ -82,9 +83,9 @@ Results run_forward(const VolumeShape& s, const Tensor& left, const Tensor& righ
                     const ScoreConvolutions& score) {
   const Packed packed(s, score.weight, score.bias, false);
   Results r;
-  r.lines = torch::empty({s.batch, s.height, s.width, s.planes, s.groups}, left.options());
-  r.cost = torch::empty({s.batch, s.height, s.width, s.planes}, left.options());
-  r.prob = torch::empty_like(r.cost);
+  r.lines = empty_floats({s.batch, s.height, s.width, s.planes, s.groups});
+  r.cost = empty_floats({s.batch, s.height, s.width, s.planes});
+  r.prob = empty_floats(r.cost.sizes());
   r.seeds = torch::empty({s.batch, s.height, s.width, s.labels}, torch::kLong);
   const kernels::VolumeOut out{r.lines.data_ptr<float>(), r.cost.data_ptr<float>(),
                                r.prob.data_ptr<float>(), r.seeds.data_ptr<int64_t>()};
@@ -131,7 +132,7 @@ struct SeedVolumeFunction : torch::autograd::Function<SeedVolumeFunction> {
     bool to_score = false;
     for (std::size_t i = 2; i < 8; ++i) to_score = to_score || context->needs_input_grad(i);
     auto pixels = [&](std::size_t input, const Tensor& map) {
-      return context->needs_input_grad(input) ? torch::empty(map.sizes(), map.options()) : Tensor();
+      return context->needs_input_grad(input) ? empty_floats(map.sizes()) : Tensor();
     };
     const Tensor d_left = pixels(0, left), d_right = pixels(1, right);
     const Packed packed(s, weight, bias, true);
@@ -175,8 +176,7 @@ constexpr int64_t kPixelsAtLeast = 256;  // a thread
 
 Tensor run_lookup(const Tensor& lines, const Tensor& seeds, int64_t radius) {
   const auto s = lookup_shape(lines, seeds);
-  auto out = torch::empty({s.batch, s.height, s.width, s.labels, s.groups * (2 * radius + 1)},
-                          lines.options());
+  auto out = empty_floats({s.batch, s.height, s.width, s.labels, s.groups * (2 * radius + 1)});
   at::parallel_for(0, s.rows() * s.width, kPixelsAtLeast, [&](int64_t begin, int64_t end) {
     kernels::volume_lookup(s, lines.data_ptr<float>(), seeds.data_ptr<int64_t>(), radius,
                            out.data_ptr<float>(), begin, end);
@@ -197,10 +197,9 @@ struct LookupFunction : torch::autograd::Function<LookupFunction> {
     refuse_second_derivative();
     const auto seeds = context->get_saved_variables()[0];
     const auto from = above[0].contiguous();
-    auto d_lines =
-        torch::empty({seeds.size(0), seeds.size(1), seeds.size(2),
-                      context->saved_data["planes"].toInt(), context->saved_data["groups"].toInt()},
-                     from.options());
+    auto d_lines = empty_floats({seeds.size(0), seeds.size(1), seeds.size(2),
+                                 context->saved_data["planes"].toInt(),
+                                 context->saved_data["groups"].toInt()});
     const auto s = lookup_shape(d_lines, seeds);
     const int64_t radius = context->saved_data["radius"].toInt();
     at::parallel_for(0, s.rows() * s.width, kPixelsAtLeast, [&](int64_t begin, int64_t end) {

@@ -4,6 +4,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/kernels/patches.h"
+#include "ops/memory.h"
 
 namespace nmrf::ops {
 namespace {
@@ -22,7 +23,7 @@ torch::Tensor encode_disparity(const torch::Tensor& labels, int64_t range) {
   auto from = labels.detach().contiguous();
   auto shape = labels.sizes().vec();
   shape.push_back(kEncodingChannels);
-  auto result = torch::empty(shape, labels.options());
+  auto result = empty_floats(shape);
   at::parallel_for(0, from.numel(), 512, [&](int64_t begin, int64_t end) {
     kernels::encode_labels(from.data_ptr<float>(), static_cast<float>(range),
                            result.data_ptr<float>(), begin, end);

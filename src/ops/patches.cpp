@@ -4,6 +4,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/kernels/patches.h"
+#include "ops/memory.h"
 
 namespace nmrf::ops {
 namespace {
@@ -43,7 +44,7 @@ constexpr int64_t kRowsAtLeast = 2;  // a thread
 
 Tensor run_refined(const Tensor& labels, const Tensor& offsets) {
   const int64_t batch = labels.size(0), h = labels.size(1), w = labels.size(2);
-  auto out = torch::empty({batch, 4 * h, 4 * w}, offsets.options());
+  auto out = empty_floats({batch, 4 * h, 4 * w});
   at::parallel_for(0, batch * h, kRowsAtLeast, [&](int64_t begin, int64_t end) {
     kernels::unfold_offsets(labels.data_ptr<float>(), offsets.data_ptr<float>(), w,
                             out.data_ptr<float>(), begin, end);
@@ -61,7 +62,7 @@ struct RefinedFunction : torch::autograd::Function<RefinedFunction> {
     const auto saved = context->get_saved_variables();
     const Tensor &labels = saved[0], &offsets = saved[1];
     const auto from = above[0].contiguous();
-    auto gradient = torch::empty(offsets.sizes(), offsets.options());
+    auto gradient = empty_floats(offsets.sizes());
     at::parallel_for(
         0, labels.size(0) * labels.size(1), kRowsAtLeast, [&](int64_t begin, int64_t end) {
           kernels::unfold_offsets_backward(labels.data_ptr<float>(), offsets.data_ptr<float>(),
@@ -91,8 +92,8 @@ Winners take_winners(const Tensor& score, const Tensor& disparity) {
   const int64_t batch = score.size(0), h = score.size(1), w = score.size(2);
   const auto scores = score.contiguous(), disparities = disparity.contiguous();
   Winners winners;
-  winners.disparity = torch::empty({batch, 8 * h, 8 * w}, score.options());
-  winners.confidence = torch::empty_like(winners.disparity);
+  winners.disparity = empty_floats({batch, 8 * h, 8 * w});
+  winners.confidence = empty_floats(winners.disparity.sizes());
   winners.index = torch::empty({batch, 8 * h, 8 * w}, torch::kLong);
   const kernels::WinnersIn in{h, w, score.size(3), scores.data_ptr<float>(),
                               disparities.data_ptr<float>()};
@@ -111,7 +112,7 @@ Tensor median_reduce(const Tensor& disparity) {
   if (!use_fast(disparity)) return median_plain(disparity);
   const int64_t batch = disparity.size(0), h = disparity.size(1) / 4, w = disparity.size(2) / 4;
   const auto from = disparity.contiguous();
-  auto out = torch::empty({batch, h, w}, disparity.options());
+  auto out = empty_floats({batch, h, w});
   at::parallel_for(0, batch * h, kRowsAtLeast, [&](int64_t begin, int64_t end) {
     kernels::median_of_blocks(from.data_ptr<float>(), w, out.data_ptr<float>(), begin, end);
   });

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/kernels/patches.h"
+#include "ops/memory.h"
 
 namespace nmrf::ops {
 
@@ -11,7 +12,7 @@ torch::Tensor channels_last(const torch::Tensor& map) {
   const int64_t batch = map.size(0), channels = map.size(1), h = map.size(2), w = map.size(3);
   if (channels == 1 || pixels.stride(3) == 1) return pixels;
   if (map.stride(3) != 1 || map.stride(2) != w) return pixels.contiguous();
-  auto result = torch::empty({batch, h, w, channels}, map.options());
+  auto result = empty_floats({batch, h, w, channels});
   const float* from = map.data_ptr<float>();
   float* to = result.data_ptr<float>();
   at::parallel_for(0, batch * h, 4, [&](int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/kernels/pack.h"
 #include "ops/kernels/token_projection.h"
+#include "ops/memory.h"
 #include "ops/token_rows.h"
 
 namespace nmrf::ops {
@@ -121,7 +122,7 @@ std::vector<Tensor> run_forward(const Inputs& in) {
   for (int i = 0; i < in.maps; ++i) {
     auto sizes = in.x.sizes().vec();
     sizes.back() = in.weight[i].size(0);
-    results.push_back(torch::empty(sizes, in.x.options()));
+    results.push_back(empty_floats(sizes));
     y[i] = {results.back().data_ptr<float>(), static_cast<std::size_t>(sizes.back())};
   }
   const int64_t count = call.x.size(0);
@@ -145,11 +146,11 @@ Gradients run_backward(const Inputs& in, const variable_list& above, bool to_x, 
   Gradients result;
   tokens::OutputRows dx, d_extra;
   if (to_x) {
-    result.x = torch::empty(in.x.sizes(), in.x.options());
+    result.x = empty_floats(in.x.sizes());
     dx = {result.x.data_ptr<float>(), call.map.channels};
   }
   if (to_extra) {
-    result.extra = torch::empty({call.extra.size(0), call.extra.size(1)}, in.x.options());
+    result.extra = empty_floats({call.extra.size(0), call.extra.size(1)});
     d_extra = {result.extra.data_ptr<float>(), call.map.extra};
   }
   Tensor flat[kMostMaps];

@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/kernels/pack.h"
 #include "ops/kernels/token_mlp.h"
+#include "ops/memory.h"
 #include "ops/token_rows.h"
 
 namespace nmrf::ops {
@@ -107,7 +108,7 @@ Tensor run_forward(const Inputs& in) {
   Prepared call(in, /*backward=*/false);
   auto sizes = in.x.sizes().vec();
   sizes.back() = in.weight[in.layers - 1].size(0);
-  auto result = torch::empty(sizes, in.x.options());
+  auto result = empty_floats(sizes);
   const tokens::OutputRows y{result.data_ptr<float>(), static_cast<std::size_t>(sizes.back())};
   const int64_t count = call.x.size(0);
   tokens::for_ranges(count, 1, tokens::range_count(count),
@@ -129,11 +130,11 @@ Gradients run_backward(const Inputs& in, const Tensor& above, bool to_x, bool to
   Gradients result;
   tokens::OutputRows dx, d_message;
   if (to_x || in.message.defined()) {
-    result.x = torch::empty(in.x.sizes(), in.x.options());
+    result.x = empty_floats(in.x.sizes());
     dx = {result.x.data_ptr<float>(), call.mlp.width[0]};
   }
   if (to_message) {
-    result.message = torch::empty(in.message.sizes(), in.x.options());
+    result.message = empty_floats(in.message.sizes());
     d_message = {result.message.data_ptr<float>(), call.mlp.message_width};
   }
   const Tensor dy = tokens::rows_of(above);

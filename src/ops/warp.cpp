@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include "ops/dispatch.h"
+#include "ops/memory.h"
 #include "ops/pixel_map.h"
 
 namespace nmrf::ops {
@@ -93,7 +94,7 @@ Maps maps_of(const Tensor& left1, const Tensor& right1, const Tensor& left2, con
 
 Tensor run_forward(const Maps& maps) {
   const auto& s = maps.shape;
-  auto out = torch::empty({s.batch, s.height, s.width, s.labels, s.wide()}, maps.right1.options());
+  auto out = empty_floats({s.batch, s.height, s.width, s.labels, s.wide()});
   const auto in = maps.in();
   at::parallel_for(0, s.rows(), 1, [&](int64_t begin, int64_t end) {
     kernels::label_feature_forward(s, in, out.data_ptr<float>(), begin, end);
@@ -106,7 +107,7 @@ variable_list run_backward(const Maps& maps, const Tensor& above, const bool (&w
   const auto& s = maps.shape;
   auto contiguous = above.contiguous();
   auto gradient = [&](bool want, int64_t channels) {
-    return want ? torch::empty({s.batch, s.height, s.width, channels}, above.options()) : Tensor();
+    return want ? empty_floats({s.batch, s.height, s.width, channels}) : Tensor();
   };
   const Tensor left1 = gradient(wanted[0], s.channels1), right1 = gradient(wanted[1], s.channels1),
                left2 = gradient(wanted[2], s.channels2), right2 = gradient(wanted[3], s.channels2);

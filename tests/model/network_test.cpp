@@ -216,7 +216,7 @@ TEST(Network, FastAndPlainAgreeUnderEverySwitch) {
       ASSERT_TRUE(fast.gradients.count(key)) << key;
       // Gradients that only rounding makes differ from zero are not compared.
       if (gradient.norm().item<double>() < 1e-7) continue;
-      EXPECT_LT(relative(fast.gradients.at(key), gradient), 2e-3) << key;
+      EXPECT_LT(relative(fast.gradients.at(key), gradient), 5e-3) << key;
     }
   }
 }
