@@ -23,8 +23,6 @@ double projection(double pixels, double in, double hidden, double out) {
   return conv(pixels, in, hidden, 3) + conv(pixels, hidden, out, 1);
 }
 
-constexpr double kEncoding = 31;
-
 // Window attention over `pixels` with k labels: scores and messages, and the position terms,
 // counted for every pair of labels as the published operators compute them.
 double window_attention(double pixels, double k, double channels, double window, bool adaptive,
@@ -73,7 +71,7 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
   propagation.convolution =
       projection(coarse, o.feature_channels, o.context_hidden, o.context_channels);
   propagation.linear = linear(tokens, o.cost_groups * (2 * o.cost_radius + 1), cp) +
-                       linear(tokens, cp, cp) + linear(tokens, cp + kEncoding, cp);
+                       linear(tokens, cp, cp) + linear(tokens, cp + o.encoding_channels(), cp);
   propagation.linear += o.propagation_layers *
                         (2 * linear(tokens, cp + o.context_channels, cp) +
                          2 * linear(tokens, cp, cp) + 2 * linear(tokens, cp, o.mlp_ratio * cp));
@@ -90,19 +88,20 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
   auto message_passing = [&](const char* name, double pixels, double padded, double labels,
                              double channels, int modules, int layers, int window, bool own) {
     StageCost stage{.name = name};
-    const double observed = 2 * o.gamma1_channels + o.gamma2_groups;
-    stage.other = modules * pixels * labels * 2 * (o.gamma1_channels + 2 * o.gamma2_channels);
+    const double observed = o.observed_channels();
+    stage.other = modules * pixels * labels * 2 *
+                  (o.gamma1_channels + (2 * o.gamma2_radius + 1) * 2 * o.gamma2_channels);
     stage.linear = modules * (linear(pixels * labels, observed, channels) +
                               linear(pixels * labels, channels, channels));
     const double t = padded * labels;
     layers *= modules;
     stage.linear +=
-        layers * (linear(t, channels + kEncoding, 3 * channels) + linear(t, channels, channels) +
-                  2 * linear(t, channels, o.mlp_ratio * channels));
+        layers * (linear(t, channels + o.encoding_channels(), 3 * channels) +
+                  linear(t, channels, channels) + 2 * linear(t, channels, o.mlp_ratio * channels));
     stage.attention = layers * window_attention(padded, labels, channels, window, o.adaptive_bias,
                                                 o.position_aggregation);
     if (own) {
-      stage.linear += layers * (2 * linear(t, channels + kEncoding, channels) +
+      stage.linear += layers * (2 * linear(t, channels + o.encoding_channels(), channels) +
                                 2 * linear(t, channels, channels));
       stage.attention += layers * 2 * 2 * t * labels * channels;
     }

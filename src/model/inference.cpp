@@ -8,7 +8,8 @@ namespace nmrf {
 MessageLayerImpl::MessageLayerImpl(const NeighbourOptions& options, bool own_self_edges)
     : nmp(register_module("nmp", NeighbourEdges(options))) {
   if (own_self_edges)
-    self_nmp = register_module("self_nmp", SelfEdgesStep(options.channels, options.heads));
+    self_nmp = register_module("self_nmp",
+                               SelfEdgesStep(options.channels, options.encoding, options.heads));
 }
 
 torch::Tensor MessageLayerImpl::forward(const torch::Tensor& x, const torch::Tensor& encoding,
@@ -27,10 +28,11 @@ MessagePassingImpl::MessagePassingImpl(const ModelOptions& options, int64_t chan
                                        int64_t layers, NeighbourOptions neighbour,
                                        bool own_self_edges, int64_t encoding_range)
     : groups_(options.gamma2_groups),
+      radius_(options.gamma2_radius),
+      frequencies_(options.encoding_frequencies),
       window_(neighbour.window),
       encoding_range_(encoding_range),
-      ffn_(register_module(
-          "ffn", Mlp(2 * options.gamma1_channels + options.gamma2_groups, channels, channels))),
+      ffn_(register_module("ffn", Mlp(options.observed_channels(), channels, channels))),
       norm_(
           register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({channels})))) {
   for (int64_t i = 0; i < layers; ++i) {
@@ -44,12 +46,12 @@ std::vector<torch::Tensor> MessagePassingImpl::forward(const MatchingMaps& maps,
                                                        const torch::Tensor& labels,
                                                        bool every_layer, Trace* trace,
                                                        const std::string& name) {
-  auto x =
-      ffn_(ops::label_features(maps.left1, maps.right1, maps.left2, maps.right2, labels, groups_));
+  auto x = ffn_(ops::label_features(maps.left1, maps.right1, maps.left2, maps.right2, labels,
+                                    groups_, radius_));
   record(trace, name + "_embed0", x);
   WindowPadding padding(x.size(1), x.size(2), window_);
   x = padding.pad(x);
-  auto encoding = padding.pad(ops::encode_disparity(labels, encoding_range_));
+  auto encoding = padding.pad(ops::encode_disparity(labels, encoding_range_, frequencies_));
   std::vector<torch::Tensor> decoded;
   for (std::size_t i = 0; i < layers_->size(); ++i) {
     x = layers_->at<MessageLayerImpl>(i).forward(x, encoding, trace,
@@ -63,6 +65,7 @@ std::vector<torch::Tensor> MessagePassingImpl::forward(const MatchingMaps& maps,
 MessagePassing make_inference(const ModelOptions& o) {
   NeighbourOptions neighbour{
       .channels = o.inference_channels,
+      .encoding = o.encoding_channels(),
       .heads = o.inference_heads,
       .window = o.inference_window,
       .shift = 0,

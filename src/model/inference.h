@@ -42,7 +42,7 @@ class MessagePassingImpl : public torch::nn::Module {
                                      bool every_layer, Trace* trace, const std::string& name);
 
  private:
-  int64_t groups_, window_, encoding_range_;
+  int64_t groups_, radius_, frequencies_, window_, encoding_range_;
   Mlp ffn_;
   torch::nn::ModuleList layers_;
   torch::nn::LayerNorm norm_;

@@ -1,7 +1,5 @@
 #include "model/message_passing.h"
 
-#include "ops/encoding.h"
-
 namespace nmrf {
 namespace {
 
@@ -11,11 +9,11 @@ torch::nn::LayerNorm layer_norm(int64_t channels) {
 
 }  // namespace
 
-SelfEdgesStepImpl::SelfEdgesStepImpl(int64_t channels, int64_t heads)
+SelfEdgesStepImpl::SelfEdgesStepImpl(int64_t channels, int64_t encoding, int64_t heads)
     : heads_(heads),
       norm1_(register_module("norm1", layer_norm(channels))),
-      q_(register_module("q", torch::nn::Linear(channels + ops::kEncodingChannels, channels))),
-      k_(register_module("k", torch::nn::Linear(channels + ops::kEncodingChannels, channels))),
+      q_(register_module("q", torch::nn::Linear(channels + encoding, channels))),
+      k_(register_module("k", torch::nn::Linear(channels + encoding, channels))),
       v_(register_module("v", torch::nn::Linear(channels, channels))),
       proj_(register_module("proj", torch::nn::Linear(channels, channels))) {}
 
@@ -55,8 +53,7 @@ ops::RelativePosition PositionTablesImpl::tables() const {
 
 NeighbourEdgesImpl::NeighbourEdgesImpl(const NeighbourOptions& o)
     : options_(o),
-      qkv_(register_module("qkv",
-                           torch::nn::Linear(o.channels + ops::kEncodingChannels, 3 * o.channels))),
+      qkv_(register_module("qkv", torch::nn::Linear(o.channels + o.encoding, 3 * o.channels))),
       proj_(register_module("proj", torch::nn::Linear(o.channels, o.channels))),
       norm1_(register_module("norm1", layer_norm(o.channels))),
       norm2_(register_module("norm2", layer_norm(o.channels))),

@@ -11,8 +11,8 @@ namespace nmrf {
 // Self edges: the labels of one pixel. No MLP here (the published model has none).
 class SelfEdgesStepImpl : public torch::nn::Module {
  public:
-  SelfEdgesStepImpl(int64_t channels, int64_t heads);
-  // x: [B, h, w, k, C], encoding: [B, h, w, k, 31] -> [B, h, w, k, C]
+  SelfEdgesStepImpl(int64_t channels, int64_t encoding, int64_t heads);
+  // x: [B, h, w, k, C], encoding: [B, h, w, k, E] -> [B, h, w, k, C]
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& encoding);
 
  private:
@@ -25,6 +25,7 @@ TORCH_MODULE(SelfEdgesStep);
 // How a neighbour step uses relative positions.
 struct NeighbourOptions {
   int64_t channels;
+  int64_t encoding;  // channels of the disparity encoding
   int64_t heads;
   int64_t window;
   int64_t shift;
@@ -51,7 +52,7 @@ TORCH_MODULE(PositionTables);
 class NeighbourEdgesImpl : public torch::nn::Module {
  public:
   explicit NeighbourEdgesImpl(const NeighbourOptions& options);
-  // x: [B, H, W, k, C] with H, W multiples of the window, encoding: [B, H, W, k, 31]
+  // x: [B, H, W, k, C] with H, W multiples of the window, encoding: [B, H, W, k, E]
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& encoding);
 
  private:

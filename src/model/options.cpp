@@ -20,6 +20,8 @@ ModelOptions fast_options() {
   o.gamma2_hidden = 48;
   o.gamma2_channels = 96;
   o.gamma2_groups = 16;
+  o.gamma2_radius = 2;
+  o.encoding_frequencies = 9;
   o.inference_layers = 3;
   o.inference_channels = 64;
   o.inference_heads = 4;
@@ -74,6 +76,9 @@ void ModelOptions::validate() const {
   positive("gamma2.groups", gamma2_groups);
   require(gamma2_channels % gamma2_groups == 0, "gamma2.groups", gamma2_groups,
           "a divisor of gamma2.channels");
+  require(gamma2_radius >= 0 && gamma2_radius <= 16, "gamma2.radius", gamma2_radius, "0 to 16");
+  require(encoding_frequencies >= 1 && encoding_frequencies <= 15, "encoding.frequencies",
+          encoding_frequencies, "1 to 15");
   positive("inference.layers", inference_layers, 64);
   positive("inference.channels", inference_channels);
   positive("inference.heads", inference_heads);

@@ -66,6 +66,10 @@ struct ModelOptions {
   int gamma2_hidden = 128;
   int gamma2_channels = 256;
   int gamma2_groups = 32;
+  int gamma2_radius = 0;  // columns correlated on either side of the label too
+
+  // Sines and cosines that encode a disparity; periods halve from one to the next.
+  int encoding_frequencies = 15;
 
   // Neural MRF inference: N_i layers of (self edges, neighbour edges).
   int inference_layers = 5;
@@ -110,6 +114,8 @@ struct ModelOptions {
     visit("gamma2.hidden", self.gamma2_hidden, "hidden channels of gamma2");
     visit("gamma2.channels", self.gamma2_channels, "channels of gamma2");
     visit("gamma2.groups", self.gamma2_groups, "correlation groups");
+    visit("gamma2.radius", self.gamma2_radius, "columns correlated around a label");
+    visit("encoding.frequencies", self.encoding_frequencies, "of a disparity, 1..15");
     visit("inference.layers", self.inference_layers, "N_i, each self and neighbour edges");
     visit("inference.channels", self.inference_channels, "embedding channels");
     visit("inference.heads", self.inference_heads, "attention heads");
@@ -127,6 +133,11 @@ struct ModelOptions {
 
   // Planes of the cost volume: one a coarse pixel.
   int planes() const { return max_disp / 8; }
+  // Channels of an encoded disparity, and of the observed label feature.
+  int encoding_channels() const { return 2 * encoding_frequencies + 1; }
+  int observed_channels() const {
+    return 2 * gamma1_channels + (2 * gamma2_radius + 1) * gamma2_groups;
+  }
   // Throws Error(kModel) naming the field and the rule it breaks.
   void validate() const;
 };

@@ -5,6 +5,7 @@ namespace nmrf {
 MessagePassing make_refinement(const ModelOptions& o) {
   NeighbourOptions neighbour{
       .channels = o.refinement_channels,
+      .encoding = o.encoding_channels(),
       .heads = o.refinement_heads,
       .window = o.refinement_window,
       .shift = 0,

@@ -79,10 +79,10 @@ SeedPropagationImpl::SeedPropagationImpl(const ModelOptions& o)
       cost_in_(o.cost_groups * (2 * o.cost_radius + 1), o.propagation_channels),
       cost_out_(o.propagation_channels, o.propagation_channels),
       proj_(register_module(
-          "proj", torch::nn::Linear(
-                      torch::nn::LinearOptions(o.propagation_channels + ops::kEncodingChannels,
-                                               o.propagation_channels)
-                          .bias(false)))),
+          "proj",
+          torch::nn::Linear(torch::nn::LinearOptions(o.propagation_channels + o.encoding_channels(),
+                                                     o.propagation_channels)
+                                .bias(false)))),
       norm_(register_module("norm", layer_norm(o.propagation_channels))) {
   register_module("cost_encoder", torch::nn::Sequential(cost_in_, torch::nn::GELU(), cost_out_));
   for (int64_t i = 0; i < o.propagation_layers; ++i) layers_->push_back(SeedLayer(o, i));
@@ -94,7 +94,8 @@ torch::Tensor SeedPropagationImpl::forward(const LabelSeeds& seeds, const torch:
   auto around = ops::lookup_cost(seeds.volume, seeds.seeds, options_.cost_radius);
   auto feature = ops::mlp(around, weights_of(cost_in_), weights_of(cost_out_));
   record(trace, "prop_cost_feat", feature);
-  auto encoding = ops::encode_disparity(seeds.seeds.to(feature.scalar_type()), kCoarseRange);
+  auto encoding = ops::encode_disparity(seeds.seeds.to(feature.scalar_type()), kCoarseRange,
+                                        options_.encoding_frequencies);
   auto x = ops::norm_linear(feature, {}, encoding, {weights_of(proj_)})[0];
   record(trace, "prop_embed0", x);
 

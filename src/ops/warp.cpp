@@ -34,14 +34,17 @@ Tensor warp_plain(const Tensor& right, const Tensor& labels) {
 }
 
 Tensor features_plain(const Tensor& left1, const Tensor& right1, const Tensor& left2,
-                      const Tensor& right2, const Tensor& labels, int64_t groups) {
+                      const Tensor& right2, const Tensor& labels, int64_t groups, int64_t radius) {
   const int64_t batch = labels.size(0), h = labels.size(1), w = labels.size(2), k = labels.size(3);
   const int64_t channels1 = left1.size(1), channels2 = left2.size(1);
   auto own = left1.permute({0, 2, 3, 1}).unsqueeze(3).expand({batch, h, w, k, channels1});
   auto other = warp_plain(right1, labels);
-  auto product = left2.permute({0, 2, 3, 1}).unsqueeze(3) * warp_plain(right2, labels);
-  auto correlation = product.view({batch, h, w, k, groups, channels2 / groups}).mean(-1);
-  return torch::cat({own, other, correlation}, -1);
+  std::vector<Tensor> parts{own, other};
+  for (int64_t around = -radius; around <= radius; ++around) {
+    auto product = left2.permute({0, 2, 3, 1}).unsqueeze(3) * warp_plain(right2, labels - around);
+    parts.push_back(product.view({batch, h, w, k, groups, channels2 / groups}).mean(-1));
+  }
+  return torch::cat(parts, -1);
 }
 
 // ---- The fast form -----------------------------------------------------------------------------
@@ -81,13 +84,14 @@ Maps maps_of(const Tensor& right, const Tensor& labels) {
 }
 
 Maps maps_of(const Tensor& left1, const Tensor& right1, const Tensor& left2, const Tensor& right2,
-             const Tensor& labels, int64_t groups) {
+             const Tensor& labels, int64_t groups, int64_t radius) {
   Maps maps = maps_of(right1, labels);
   maps.left1 = channels_last(left1);
   maps.left2 = channels_last(left2);
   maps.right2 = channels_last(right2);
   maps.shape.channels2 = left2.size(1);
   maps.shape.groups = groups;
+  maps.shape.radius = radius;
   maps.shape.own = true;
   return maps;
 }
@@ -139,10 +143,11 @@ struct WarpFunction : torch::autograd::Function<WarpFunction> {
 struct FeatureFunction : torch::autograd::Function<FeatureFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& left1, const Tensor& right1,
                         const Tensor& left2, const Tensor& right2, const Tensor& labels,
-                        int64_t groups) {
-    const Maps maps = maps_of(left1, right1, left2, right2, labels, groups);
+                        int64_t groups, int64_t radius) {
+    const Maps maps = maps_of(left1, right1, left2, right2, labels, groups, radius);
     context->save_for_backward({maps.left1, maps.right1, maps.left2, maps.right2, maps.labels});
     context->saved_data["groups"] = groups;
+    context->saved_data["radius"] = radius;
     return run_forward(maps);
   }
   static variable_list backward(AutogradContext* context, const variable_list& above) {
@@ -150,11 +155,12 @@ struct FeatureFunction : torch::autograd::Function<FeatureFunction> {
     Maps maps{saved[0], saved[1], saved[2], saved[3], saved[4], shape_of(saved[1], saved[4])};
     maps.shape.channels2 = saved[2].size(3);
     maps.shape.groups = context->saved_data["groups"].toInt();
+    maps.shape.radius = context->saved_data["radius"].toInt();
     maps.shape.own = true;
     auto gradients = run_backward(maps, above[0],
                                   {context->needs_input_grad(0), context->needs_input_grad(1),
                                    context->needs_input_grad(2), context->needs_input_grad(3)});
-    gradients.resize(6);
+    gradients.resize(7);
     return gradients;
   }
 };
@@ -176,15 +182,16 @@ Tensor warp_right(const Tensor& right, const Tensor& labels) {
 }
 
 Tensor label_features(const Tensor& left1, const Tensor& right1, const Tensor& left2,
-                      const Tensor& right2, const Tensor& labels, int64_t groups) {
+                      const Tensor& right2, const Tensor& labels, int64_t groups, int64_t radius) {
   check_maps(left1, right1, labels);
   check_maps(left2, right2, labels);
   TORCH_CHECK(groups > 0 && left2.size(1) % groups == 0, "groups must divide the channels");
+  TORCH_CHECK(radius >= 0, "radius must not be negative");
   if (!use_fast(left1, right1, left2, right2, labels))
-    return features_plain(left1, right1, left2, right2, labels, groups);
+    return features_plain(left1, right1, left2, right2, labels, groups, radius);
   if (wants_gradient({left1, right1, left2, right2}))
-    return FeatureFunction::apply(left1, right1, left2, right2, labels.detach(), groups);
-  return run_forward(maps_of(left1, right1, left2, right2, labels, groups));
+    return FeatureFunction::apply(left1, right1, left2, right2, labels.detach(), groups, radius);
+  return run_forward(maps_of(left1, right1, left2, right2, labels, groups, radius));
 }
 
 }  // namespace nmrf::ops

@@ -135,6 +135,8 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
       {"k = 3", [](auto& o) { o.labels = 3; }},
       {"k = 5", [](auto& o) { o.labels = 5; }},
       {"k = 6", [](auto& o) { o.labels = 6; }},
+      {"correlation around the labels", [](auto& o) { o.gamma2_radius = 2; }},
+      {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
       {"max_disp beyond the width", [](auto& o) { o.max_disp = 160; }},
   };
   std::vector<std::pair<std::string, ModelOptions>> all;

@@ -48,9 +48,11 @@ TEST(EncodeDisparity, AgreesWithThePlainForm) {
   torch::manual_seed(2);
   auto labels = torch::rand({2, 3, 9, 4}) * 40;
   auto view = labels.transpose(1, 2);
-  auto ours = encode_disparity(view, 64);
+  auto ours = encode_disparity(view, 64), few = encode_disparity(view, 64, 4);
   FastGuard plain(false);
   EXPECT_LT((ours - encode_disparity(view, 64)).abs().max().item<double>(), 1e-6);
+  EXPECT_EQ(few.size(-1), 9);
+  EXPECT_LT((few - encode_disparity(view, 64, 4)).abs().max().item<double>(), 1e-6);
 }
 
 TEST(TakeWinners, AgreeWithThePlainForm) {

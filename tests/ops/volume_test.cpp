@@ -39,17 +39,19 @@ Tensor turned(const Tensor& map) { return map.contiguous(torch::MemoryFormat::Ch
 TEST(LabelFeatures, MatchThePlainForm) {
   torch::manual_seed(1);
   struct Case {
-    int64_t batch, h, w, k, c1, c2, groups;
+    int64_t batch, h, w, k, c1, c2, groups, radius = 0;
   };
   for (const Case& c :
        {Case{1, 3, 17, 1, 64, 256, 32}, Case{2, 5, 9, 4, 32, 96, 16}, Case{1, 2, 13, 2, 7, 15, 3},
-        Case{3, 1, 8, 3, 16, 24, 24}, Case{1, 4, 11, 5, 20, 28, 2}, Case{2, 2, 1, 6, 3, 36, 1}}) {
+        Case{3, 1, 8, 3, 16, 24, 24}, Case{1, 4, 11, 5, 20, 28, 2}, Case{2, 2, 1, 6, 3, 36, 1},
+        Case{2, 3, 9, 4, 32, 96, 16, 2}, Case{1, 2, 13, 1, 7, 15, 3, 1},
+        Case{1, 1, 3, 2, 4, 8, 4, 5}}) {
     SCOPED_TRACE("k " + std::to_string(c.k) + ", channels " + std::to_string(c.c2));
     auto labels = random_labels(c.batch, c.h, c.w, c.k);
     auto maps = [&](int64_t channels) { return random({c.batch, channels, c.h, c.w}); };
     auto call = [&](const Tensors& t) {
-      return Tensors{
-          label_features(t[0], t[1], t[2], t[3], labels.to(t[0].scalar_type()), c.groups)};
+      return Tensors{label_features(t[0], t[1], t[2], t[3], labels.to(t[0].scalar_type()), c.groups,
+                                    c.radius)};
     };
     const Tensors inputs{maps(c.c1), maps(c.c1), maps(c.c2), maps(c.c2)};
     compare(inputs, call);

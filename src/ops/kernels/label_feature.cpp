@@ -39,8 +39,10 @@ struct Taps {
   bool any() const { return weight[0] != 0 || weight[1] != 0; }
 };
 
-HWY_INLINE Taps taps_at(float column, float label, std::int64_t width) {
-  const float position = column - label, lower = std::floor(position);
+// `around`: columns to the right of where the label reads.
+HWY_INLINE Taps taps_around(std::int64_t x, float label, std::int64_t around, std::int64_t width) {
+  const float position = static_cast<float>(x) - (label - static_cast<float>(around));
+  const float lower = std::floor(position);
   const float fraction = position - lower, last = static_cast<float>(width - 1);
   Taps taps{{0, 0}, {0, 0}};
   // A label that is no number lies nowhere.
@@ -119,39 +121,45 @@ void feature_forward(const FeatureShape& s, const FeatureMapsIn& in, float* out,
     float* to = out + row * s.width * s.labels * s.wide();
     for (std::int64_t x = 0; x < s.width; ++x)
       for (std::int64_t j = 0; j < s.labels; ++j, ++label, to += wide) {
-        const Taps taps = taps_at(static_cast<float>(x), *label, s.width);
+        const Taps taps = taps_around(x, *label, 0, s.width);
         float* at = to;
         if (s.own) {
           std::memcpy(at, left1 + x * in.left1.column, c1 * sizeof(float));
           at += c1;
         }
-        if (!taps.any()) {
-          std::fill(at, to + wide, 0.0f);
-          continue;
-        }
-        const float a = taps.weight[0], b = taps.weight[1];
-        if (c1 > 0) {
+        if (taps.any()) {
           const float* r0 = right1 + taps.column[0] * in.right1.column;
           const float* r1 = right1 + taps.column[1] * in.right1.column;
+          const float a = taps.weight[0], b = taps.weight[1];
           over_channels(c1, [&](auto d, std::size_t c) HWY_ATTR {
             const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
             hn::StoreU(hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first), d, at + c);
           });
-          at += c1;
+        } else {
+          std::fill_n(at, c1, 0.0f);
         }
+        at += c1;
         if (groups == 0) continue;
         const float* l = left2 + x * in.left2.column;
-        const float* r0 = right2 + taps.column[0] * in.right2.column;
-        const float* r1 = right2 + taps.column[1] * in.right2.column;
-        over_channels(c2, [&](auto d, std::size_t c) HWY_ATTR {
-          const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
-          const auto warped = hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first);
-          hn::StoreU(hn::Mul(warped, hn::LoadU(d, l + c)), d, product + c);
-        });
-        sum_groups(product, groups, size);
-        over_channels(groups, [&](auto d, std::size_t g) HWY_ATTR {
-          hn::StoreU(hn::Mul(hn::LoadU(d, product + g), hn::Set(d, share)), d, at + g);
-        });
+        for (std::int64_t around = -s.radius; around <= s.radius; ++around, at += groups) {
+          const Taps near = taps_around(x, *label, around, s.width);
+          if (!near.any()) {
+            std::fill_n(at, groups, 0.0f);
+            continue;
+          }
+          const float* r0 = right2 + near.column[0] * in.right2.column;
+          const float* r1 = right2 + near.column[1] * in.right2.column;
+          const float a = near.weight[0], b = near.weight[1];
+          over_channels(c2, [&](auto d, std::size_t c) HWY_ATTR {
+            const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
+            const auto warped = hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first);
+            hn::StoreU(hn::Mul(warped, hn::LoadU(d, l + c)), d, product + c);
+          });
+          sum_groups(product, groups, size);
+          over_channels(groups, [&](auto d, std::size_t g) HWY_ATTR {
+            hn::StoreU(hn::Mul(hn::LoadU(d, product + g), hn::Set(d, share)), d, at + g);
+          });
+        }
       }
   }
 }
@@ -197,39 +205,42 @@ void feature_backward(const FeatureShape& s, const FeatureMapsIn& in, const floa
           if (d_left1) add_scaled(d_left1 + x * out.left1.column, at, 1.0f, c1);
           at += c1;
         }
-        const Taps taps = taps_at(static_cast<float>(x), *label, s.width);
-        if (!taps.any()) continue;
+        const Taps taps = taps_around(x, *label, 0, s.width);
         if (d_right1)
           for (int t = 0; t < 2; ++t)
             if (taps.weight[t] != 0)
               add_scaled(d_right1 + taps.column[t] * out.right1.column, at, taps.weight[t], c1);
         at += c1;
         if (!d_left2 && !d_right2) continue;
-        over_channels(groups, [&](auto d, std::size_t g) HWY_ATTR {
-          hn::StoreU(hn::Mul(hn::LoadU(d, at + g), hn::Set(d, share)), d, buffer[0] + g);
-        });
-        const float* e = spread_groups(buffer[0], buffer[1], groups, size);
-        const float a = taps.weight[0], b = taps.weight[1];
-        if (d_left2) {
-          float* to = d_left2 + x * out.left2.column;
-          const float* r0 = right2 + taps.column[0] * in.right2.column;
-          const float* r1 = right2 + taps.column[1] * in.right2.column;
+        const float* l = left2 + x * in.left2.column;
+        for (std::int64_t around = -s.radius; around <= s.radius; ++around, at += groups) {
+          const Taps near = taps_around(x, *label, around, s.width);
+          if (!near.any()) continue;
+          over_channels(groups, [&](auto d, std::size_t g) HWY_ATTR {
+            hn::StoreU(hn::Mul(hn::LoadU(d, at + g), hn::Set(d, share)), d, buffer[0] + g);
+          });
+          const float* e = spread_groups(buffer[0], buffer[1], groups, size);
+          const float a = near.weight[0], b = near.weight[1];
+          if (d_left2) {
+            float* to = d_left2 + x * out.left2.column;
+            const float* r0 = right2 + near.column[0] * in.right2.column;
+            const float* r1 = right2 + near.column[1] * in.right2.column;
+            over_channels(c2, [&](auto d, std::size_t c) HWY_ATTR {
+              const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
+              const auto warped = hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first);
+              hn::StoreU(hn::MulAdd(hn::LoadU(d, e + c), warped, hn::LoadU(d, to + c)), d, to + c);
+            });
+          }
+          if (!d_right2) continue;
+          float* to0 = d_right2 + near.column[0] * out.right2.column;
+          float* to1 = d_right2 + near.column[1] * out.right2.column;
           over_channels(c2, [&](auto d, std::size_t c) HWY_ATTR {
-            const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
-            const auto warped = hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first);
-            hn::StoreU(hn::MulAdd(hn::LoadU(d, e + c), warped, hn::LoadU(d, to + c)), d, to + c);
+            const auto slope = hn::Mul(hn::LoadU(d, e + c), hn::LoadU(d, l + c));
+            // One after the other: outside the image both may be the same column.
+            hn::StoreU(hn::MulAdd(hn::Set(d, a), slope, hn::LoadU(d, to0 + c)), d, to0 + c);
+            hn::StoreU(hn::MulAdd(hn::Set(d, b), slope, hn::LoadU(d, to1 + c)), d, to1 + c);
           });
         }
-        if (!d_right2) continue;
-        const float* l = left2 + x * in.left2.column;
-        float* to0 = d_right2 + taps.column[0] * out.right2.column;
-        float* to1 = d_right2 + taps.column[1] * out.right2.column;
-        over_channels(c2, [&](auto d, std::size_t c) HWY_ATTR {
-          const auto slope = hn::Mul(hn::LoadU(d, e + c), hn::LoadU(d, l + c));
-          // One after the other: outside the image both may be the same column.
-          hn::StoreU(hn::MulAdd(hn::Set(d, a), slope, hn::LoadU(d, to0 + c)), d, to0 + c);
-          hn::StoreU(hn::MulAdd(hn::Set(d, b), slope, hn::LoadU(d, to1 + c)), d, to1 + c);
-        });
       }
   }
 }

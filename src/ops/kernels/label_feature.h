@@ -20,10 +20,11 @@ struct FeatureShape {
   std::int64_t batch = 0, height = 0, width = 0, labels = 0;
   std::int64_t channels1 = 0;              // of gamma1; 0: none
   std::int64_t channels2 = 0, groups = 0;  // of gamma2; 0: none
+  std::int64_t radius = 0;                 // columns correlated on either side of the label
   bool own = true;                         // the left gamma1 is part of the feature
 
   std::int64_t rows() const { return batch * height; }
-  std::int64_t wide() const { return (own ? 2 : 1) * channels1 + groups; }
+  std::int64_t wide() const { return (own ? 2 : 1) * channels1 + (2 * radius + 1) * groups; }
 };
 
 struct FeatureMapsIn {

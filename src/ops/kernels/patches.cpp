@@ -52,16 +52,15 @@ void transpose(const float* from, std::int64_t stride, std::int64_t channels, st
   }
 }
 
-constexpr int kFrequencies = 15, kEncoding = 2 * kFrequencies + 1;
-
 // Sine and cosine of t by one evaluation in double, then by doubling the angle: fourteen doublings
 // of an error of 1e-16 leave it far below the precision of a float.
-void encode(const float* labels, float range, float* out, std::int64_t begin, std::int64_t end) {
+void encode(const float* labels, float range, std::int64_t frequencies, float* out,
+            std::int64_t begin, std::int64_t end) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> half;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   HWY_ALIGN double angle[kLanes];
-  HWY_ALIGN float sines[kFrequencies * kLanes], cosines[kFrequencies * kLanes];
+  HWY_ALIGN float sines[kMaxFrequencies * kLanes], cosines[kMaxFrequencies * kLanes];
   for (std::int64_t i = begin; i < end; i += kLanes) {
     const std::int64_t count = std::min(kLanes, end - i);
     bool small = true;
@@ -82,7 +81,7 @@ void encode(const float* labels, float range, float* out, std::int64_t begin, st
       sine = hn::Load(d, s);
       cosine = hn::Load(d, c);
     }
-    for (int f = 0; f < kFrequencies; ++f) {
+    for (std::int64_t f = 0; f < frequencies; ++f) {
       hn::Store(hn::DemoteTo(half, sine), half, sines + f * kLanes);
       hn::Store(hn::DemoteTo(half, cosine), half, cosines + f * kLanes);
       const auto twice = hn::Add(sine, sine);
@@ -90,12 +89,12 @@ void encode(const float* labels, float range, float* out, std::int64_t begin, st
       cosine = hn::Sub(hn::Mul(cosine, hn::Add(cosine, cosine)), hn::Set(d, 1.0));
     }
     for (std::int64_t j = 0; j < count; ++j) {
-      float* to = out + (i + j) * kEncoding;
-      for (int f = 0; f < kFrequencies; ++f) {
+      float* to = out + (i + j) * (2 * frequencies + 1);
+      for (std::int64_t f = 0; f < frequencies; ++f) {
         to[f] = sines[f * kLanes + j];
-        to[kFrequencies + f] = cosines[f * kLanes + j];
+        to[frequencies + f] = cosines[f * kLanes + j];
       }
-      to[2 * kFrequencies] = static_cast<float>(angle[j]);
+      to[2 * frequencies] = static_cast<float>(angle[j]);
     }
   }
 }
@@ -242,9 +241,9 @@ void transpose_map(const float* from, std::int64_t stride, std::int64_t channels
   HWY_DYNAMIC_DISPATCH(transpose)(from, stride, channels, width, to);
 }
 
-void encode_labels(const float* labels, float range, float* out, std::int64_t begin,
-                   std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(encode)(labels, range, out, begin, end);
+void encode_labels(const float* labels, float range, std::int64_t frequencies, float* out,
+                   std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(encode)(labels, range, frequencies, out, begin, end);
 }
 
 void pick_winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin,

@@ -9,9 +9,10 @@ namespace nmrf::ops::kernels {
 void transpose_map(const float* from, std::int64_t stride, std::int64_t channels,
                    std::int64_t width, float* to);
 
-// Encodings (ops/encoding.h) of labels [begin, end): 31 floats each.
-void encode_labels(const float* labels, float range, float* out, std::int64_t begin,
-                   std::int64_t end);
+constexpr std::int64_t kMaxFrequencies = 15;
+// Encodings (ops/encoding.h) of labels [begin, end): 2 * frequencies + 1 floats each.
+void encode_labels(const float* labels, float range, std::int64_t frequencies, float* out,
+                   std::int64_t begin, std::int64_t end);
 
 // Winner takes all over patches of 8 x 8 (model/inference.h).
 struct WinnersIn {
