@@ -137,6 +137,11 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
       {"k = 6", [](auto& o) { o.labels = 6; }},
       {"correlation around the labels", [](auto& o) { o.gamma2_radius = 2; }},
       {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
+      {"two refinements, four frequencies",
+       [](auto& o) {
+         o.refinements = 2;
+         o.encoding_frequencies = 4;
+       }},
       {"max_disp beyond the width", [](auto& o) { o.max_disp = 160; }},
   };
   std::vector<std::pair<std::string, ModelOptions>> all;
@@ -214,11 +219,15 @@ TEST(Network, FastAndPlainAgreeUnderEverySwitch) {
     }
     EXPECT_LT(relative(fast.output.disparity, plain.output.disparity), 1e-3);
     ASSERT_EQ(fast.gradients.size(), plain.gradients.size());
+    // A second refinement encodes labels that the first computed; the 15th frequency turns a
+    // rounding of theirs into 400 times as much.
+    const double bound =
+        options.refinements == 2 && options.encoding_frequencies == 15 ? 5e-3 : 1e-4;
     for (const auto& [key, gradient] : plain.gradients) {
       ASSERT_TRUE(fast.gradients.count(key)) << key;
       // Gradients that only rounding makes differ from zero are not compared.
       if (gradient.norm().item<double>() < 1e-7) continue;
-      EXPECT_LT(relative(fast.gradients.at(key), gradient), 5e-3) << key;
+      EXPECT_LT(relative(fast.gradients.at(key), gradient), bound) << key;
     }
   }
 }
