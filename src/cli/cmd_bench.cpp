@@ -251,7 +251,7 @@ int cmd_bench(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-s,--set", set, "Change a model option, e.g. seeds.labels=2");
   app.add_flag("--compare", compare, "Also the plain operators, and how far the results differ");
-  app.add_flag("--scaling", scaling, "Also with one thread");
+  app.add_flag("--scaling", scaling, "Also with one thread, beside what the FMA peak gains");
   app.add_flag("--train", train, "A training step: forward, losses, backward, update");
   app.add_flag("--json", as_json, "One JSON object a size");
   common.add_to(app);
@@ -267,6 +267,7 @@ int cmd_bench(int argc, char** argv) {
   const ModelOptions options = loaded.network->options();
   const int all_threads = threads();
   const double peak = peak_of_machine(all_threads);
+  const double one_peak = scaling ? peak_of_machine(1) : peak / all_threads;
   Bench bench(loaded.network, train, batch, options.max_disp);
   ProgressLine line(!common.quiet);
   const bool fast_before = ops::fast_enabled();
@@ -310,6 +311,7 @@ int cmd_bench(int argc, char** argv) {
         other = to_json(cases[i], gflop, stage_gflop);
         other["speedup"] = cases[i].median() / main.median();
         other["difference"] = difference(main.result, cases[i].result, train);
+        if (cases[i].fast) other["peak_gflops"] = one_peak;
       }
       print_json(out);
       continue;
@@ -323,7 +325,7 @@ int cmd_bench(int argc, char** argv) {
     print(fmt::format("{:<12}{:>9}{:>10}{:>10}{:>11}{:>10}{:>11}", "", "best s", "median s",
                       "GFLOP/s", "% of peak", "s/Mpixel", "memory MB"));
     for (const auto& one : cases) {
-      const double own_peak = peak * one.threads / all_threads;
+      const double own_peak = one.threads == all_threads ? peak : one_peak;
       print(fmt::format("{:<12}{:>9.3f}{:>10.3f}{:>10.1f}{:>11.1f}{:>10.2f}{:>11}", one.name,
                         one.best(), one.median(), gflop / one.median(),
                         100 * gflop / one.median() / own_peak, one.median() / megapixels,
@@ -338,6 +340,8 @@ int cmd_bench(int argc, char** argv) {
       const auto gaps = difference(main.result, cases[i].result, train);
       for (const auto& [name, value] : gaps.items())
         text += fmt::format(" {} {:.2g}", name, value.get<double>());
+      if (cases[i].fast)
+        text += fmt::format("; the FMA peak itself gains {:.2f}x", peak / one_peak);
       print(text);
     }
     std::string header =

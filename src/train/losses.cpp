@@ -53,8 +53,9 @@ torch::Tensor smooth(const torch::Tensor& difference) {
   return torch::where(size < 1, 0.5 * size * size, size - 0.5);
 }
 
-torch::Tensor error_of(const torch::Tensor& difference, bool smooth_l1) {
-  return smooth_l1 ? smooth(difference) : difference.abs();
+torch::Tensor error_of(const torch::Tensor& difference, const ErrorForm& form) {
+  auto error = form.smooth_l1 ? smooth(difference) : difference.abs();
+  return form.robust > 0 ? form.robust * (error / form.robust).log1p() : error;
 }
 
 // Cross entropy with a histogram over the planes. disparity: [B, h, w, n] px, finite; mass: the
@@ -128,17 +129,17 @@ Part proposal_part_modals(const torch::Tensor& labels, const torch::Tensor& moda
 }
 
 Part coarse_part(const Hypotheses& hypotheses, const Truth& truth, const torch::Tensor& counted,
-                 bool smooth_l1) {
+                 const ErrorForm& form) {
   auto truths = by_cell(known_disparity(truth, hypotheses.disparity)).unsqueeze(3);  // [B,h,w,1,64]
-  auto error = error_of(static_cast<double>(kCell) * hypotheses.disparity - truths, smooth_l1);
+  auto error = error_of(static_cast<double>(kCell) * hypotheses.disparity - truths, form);
   auto expected = (hypotheses.score.softmax(3) * error).sum(3);  // [B, h, w, 64]
   return masked_sum(expected, by_cell(counted));
 }
 
 Part fine_part(const torch::Tensor& disparity, const Truth& truth, const torch::Tensor& counted,
-               bool smooth_l1) {
+               const ErrorForm& form) {
   auto difference = disparity - known_disparity(truth, disparity);
-  return masked_sum(error_of(difference, smooth_l1), counted);
+  return masked_sum(error_of(difference, form), counted);
 }
 
 // The weight of each of `layers` layers.
@@ -207,6 +208,7 @@ void LossOptions::validate() const {
   };
   auto weight = [](double value) { return std::isfinite(value) && value >= 0; };
   need(std::isfinite(max_disp) && max_disp > 0, "max_disp", "a positive number of pixels");
+  need(weight(robust), "robust", "0 or more pixels");
   need(weight(init_weight), "init_weight", "0 or more");
   need(weight(proposal_weight), "proposal_weight", "0 or more");
   for (const auto& [name, list] :
@@ -267,13 +269,13 @@ torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& trut
 }
 
 torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
-                          const torch::Tensor& counted, bool smooth_l1) {
-  return mean(coarse_part(hypotheses, truth, counted, smooth_l1));
+                          const torch::Tensor& counted, const ErrorForm& form) {
+  return mean(coarse_part(hypotheses, truth, counted, form));
 }
 
 torch::Tensor fine_loss(const torch::Tensor& disparity, const Truth& truth,
-                        const torch::Tensor& counted, bool smooth_l1) {
-  return mean(fine_part(disparity, truth, counted, smooth_l1));
+                        const torch::Tensor& counted, const ErrorForm& form) {
+  return mean(fine_part(disparity, truth, counted, form));
 }
 
 Losses compute_losses(const NetworkOutput& out, const Truth& given, const LossOptions& options,
@@ -314,13 +316,13 @@ Losses compute_losses(const NetworkOutput& out, const Truth& given, const LossOp
   const auto coarse = layer_weights(options.coarse_weights, out.hypotheses.size());
   for (std::size_t i = 0; i < out.hypotheses.size(); ++i)
     add("coarse_" + std::to_string(i), coarse[i], &LossCounts::disparity,
-        coarse_part(out.hypotheses[i], truth, counted, options.smooth_l1));
+        coarse_part(out.hypotheses[i], truth, counted, options.error_form()));
   const auto modules = static_cast<std::size_t>(std::max<int64_t>(1, out.refinements));
   const std::size_t layers = out.refined.size() / modules;
   const auto fine = layer_weights(options.fine_weights, layers);
   for (std::size_t i = 0; i < out.refined.size(); ++i)
     add("fine_" + std::to_string(i), fine[i % layers], &LossCounts::disparity,
-        fine_part(out.refined[i], truth, counted, options.smooth_l1));
+        fine_part(out.refined[i], truth, counted, options.error_form()));
   check(!terms.empty(), ErrorKind::kUsage, "losses: the network's output has nothing to supervise");
 
   const LossCounts divisors = hook ? hook(losses.counts) : losses.counts;
@@ -333,7 +335,7 @@ Losses compute_losses(const NetworkOutput& out, const Truth& given, const LossOp
   }
   if (out.disparity.defined()) {
     torch::NoGradGuard no_grad;
-    const Part errors = fine_part(out.disparity.to(torch::kDouble), truth, counted, false);
+    const Part errors = fine_part(out.disparity.to(torch::kDouble), truth, counted, {});
     if (const double pixels = errors.count.item<double>(); pixels > 0)
       losses.epe = errors.sum.item<double>() / pixels;
   }

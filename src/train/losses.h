@@ -27,12 +27,19 @@ struct EnumNames<ModalKind> {
       {{ModalKind::kSuperpixel, "superpixel"}, {ModalKind::kDense, "dense"}}};
 };
 
+// How the error of a pixel counts in the disparity terms.
+struct ErrorForm {
+  bool smooth_l1 = false;
+  double robust = 0;  // c > 0: c log(1 + error / c), so that gross errors do not drown small ones
+};
+
 struct LossOptions {
   ModalKind modals = ModalKind::kSuperpixel;
   // Pixels and modals of at least this disparity do not count (384 for KITTI). The initialisation
   // loss counts all that the cost volume covers, the proposal loss those that are below both.
   double max_disp = 192;
   bool smooth_l1 = false;  // smooth L1 instead of L1 for the disparity terms (KITTI)
+  double robust = 0;       // see ErrorForm; 0 as published
   double init_weight = 1;
   double proposal_weight = 1;
   // One weight a layer, for each refinement module anew. Fewer layers use the last weights; with
@@ -45,11 +52,13 @@ struct LossOptions {
     visit("modals", self.modals, "superpixel (paper) or dense");
     visit("max_disp", self.max_disp, "pixels of at least this disparity do not count");
     visit("smooth_l1", self.smooth_l1, "smooth L1 for the disparity terms");
+    visit("robust", self.robust, "c px: disparity terms count c log(1 + error / c); 0: off");
     visit("init_weight", self.init_weight, "weight of the initialisation loss");
     visit("proposal_weight", self.proposal_weight, "weight of the proposal loss");
     visit("coarse_weights", self.coarse_weights, "weights of the inference layers");
     visit("fine_weights", self.fine_weights, "weights of the refinement layers");
   }
+  ErrorForm error_form() const { return {smooth_l1, robust}; }
   // Throws Error(kUsage) naming the setting.
   void validate() const;
 };
@@ -124,11 +133,11 @@ torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& trut
 
 // Eq. 8: expected error of the hypotheses under the posterior over labels.
 torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
-                          const torch::Tensor& counted, bool smooth_l1);
+                          const torch::Tensor& counted, const ErrorForm& form);
 
-// Mean |disparity - truth| (or its smooth form) over the counted pixels.
+// Mean |disparity - truth|, in the given form, over the counted pixels.
 torch::Tensor fine_loss(const torch::Tensor& disparity, const Truth& truth,
-                        const torch::Tensor& counted, bool smooth_l1);
+                        const torch::Tensor& counted, const ErrorForm& form);
 
 // Pixels the disparity terms count: valid and 0 < d < max_disp.
 torch::Tensor counted_pixels(const Truth& truth, double max_disp);

@@ -76,11 +76,11 @@ TEST(ComputeLosses, WeightsOfTheLastLayers) {
         const double coarse[3] = {1, 1.4, 1.4}, fine[2] = {2, 2};
         std::vector<std::string> names{"init", "proposal", "coarse_0", "coarse_1", "coarse_2"};
         for (std::size_t i = 0; i < 3; ++i)
-          total +=
-              coarse[i] * coarse_loss(out.hypotheses[i], truth, counted, smooth_l1).item<double>();
+          total += coarse[i] *
+                   coarse_loss(out.hypotheses[i], truth, counted, {smooth_l1}).item<double>();
         for (std::size_t i = 0; i < out.refined.size(); ++i) {
           total +=
-              fine[i % 2] * fine_loss(out.refined[i], truth, counted, smooth_l1).item<double>();
+              fine[i % 2] * fine_loss(out.refined[i], truth, counted, {smooth_l1}).item<double>();
           names.push_back("fine_" + std::to_string(i));
         }
         EXPECT_NEAR(losses.total.item<double>(), total, 1e-9);

@@ -284,8 +284,15 @@ TEST(ProposalLoss, DenseAgainstLoops) {
   }
 }
 
+const ErrorForm kForms[] = {{false, 0}, {true, 0}, {false, 4}, {true, 1.5}};
+
+double counts_as(const ErrorForm& form, double gap) {
+  const double error = form.smooth_l1 ? smooth(gap) : std::abs(gap);
+  return form.robust > 0 ? form.robust * std::log1p(error / form.robust) : error;
+}
+
 TEST(CoarseLoss, AgainstLoops) {
-  for (bool smooth_l1 : {false, true})
+  for (const ErrorForm& form : kForms)
     for (int64_t k : {1, 4}) {
       torch::manual_seed(30 + static_cast<uint64_t>(k));
       auto truth = make_truth();
@@ -305,29 +312,29 @@ TEST(CoarseLoss, AgainstLoops) {
             const double p = std::exp(at(given.score, {b, row, col, j, place}));
             const double gap = 8 * at(given.disparity, {b, row, col, j, place}) - d;
             whole += p;
-            expected += p * (smooth_l1 ? smooth(gap) : std::abs(gap));
+            expected += p * counts_as(form, gap);
           }
           sum += expected / whole;
           ++count;
         });
       });
-      EXPECT_NEAR(coarse_loss(given, truth, counted, smooth_l1).item<double>(), sum / count, 1e-11);
+      EXPECT_NEAR(coarse_loss(given, truth, counted, form).item<double>(), sum / count, 1e-11);
       check_gradient(
           [&](const Tensor& x) {
-            return coarse_loss({x, given.score}, truth, counted, smooth_l1);
+            return coarse_loss({x, given.score}, truth, counted, form);
           },
           given.disparity);
       if (k > 1)
         check_gradient(
             [&](const Tensor& x) {
-              return coarse_loss({given.disparity, x}, truth, counted, smooth_l1);
+              return coarse_loss({given.disparity, x}, truth, counted, form);
             },
             given.score);
     }
 }
 
 TEST(FineLoss, AgainstLoops) {
-  for (bool smooth_l1 : {false, true}) {
+  for (const ErrorForm& form : kForms) {
     torch::manual_seed(40);
     auto truth = make_truth();
     auto map = torch::where(truth.valid, truth.disparity, torch::zeros_like(truth.disparity)) +
@@ -341,11 +348,11 @@ TEST(FineLoss, AgainstLoops) {
           const double d = at(truth.disparity, {b, y, x});
           if (at(truth.valid, {b, y, x}) == 0 || !(d > 0) || d >= 30) continue;
           const double gap = at(map, {b, y, x}) - d;
-          sum += smooth_l1 ? smooth(gap) : std::abs(gap);
+          sum += counts_as(form, gap);
           ++count;
         }
-    EXPECT_NEAR(fine_loss(map, truth, counted, smooth_l1).item<double>(), sum / count, 1e-12);
-    check_gradient([&](const Tensor& x) { return fine_loss(x, truth, counted, smooth_l1); }, map);
+    EXPECT_NEAR(fine_loss(map, truth, counted, form).item<double>(), sum / count, 1e-12);
+    check_gradient([&](const Tensor& x) { return fine_loss(x, truth, counted, form); }, map);
   }
 }
 
