@@ -87,7 +87,7 @@ TEST(ComputeLosses, WeightsOfTheLastLayers) {
         EXPECT_EQ(names_of(losses), names);
         EXPECT_EQ(losses.counts.disparity, counted.sum().item<double>());
         ASSERT_TRUE(losses.epe);
-        EXPECT_NEAR(*losses.epe, fine_loss(out.disparity, truth, counted, false).item<double>(),
+        EXPECT_NEAR(*losses.epe, fine_loss(out.disparity, truth, counted, {}).item<double>(),
                     1e-12);
         EXPECT_FALSE(losses.terms[0].second.requires_grad());
         losses.total.backward();

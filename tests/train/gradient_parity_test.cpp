@@ -42,9 +42,9 @@ TEST(GradientParity, DenseLossOfOneStep) {
   ASSERT_EQ(out.hypotheses.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) {
     losses["loss_coarse_disp_" + std::to_string(i)] =
-        coarse_loss(out.hypotheses[i], truth, counted, false);
+        coarse_loss(out.hypotheses[i], truth, counted, {});
     losses[i < 4 ? "loss_disp_" + std::to_string(5 + i) : "loss_disp"] =
-        fine_loss(out.refined[i], truth, counted, false);
+        fine_loss(out.refined[i], truth, counted, {});
   }
   torch::Tensor total = torch::zeros({});
   for (auto& [name, value] : losses) {
