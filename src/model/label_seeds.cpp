@@ -25,4 +25,18 @@ LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& righ
                           options.labels);
 }
 
+torch::Tensor between_planes(const LabelSeeds& seeds) {
+  torch::NoGradGuard no_grad;
+  const int64_t last = seeds.cost.size(3) - 1;
+  std::vector<torch::Tensor> planes, costs;
+  for (int64_t beside : {-1, 0, 1}) {
+    auto plane = seeds.seeds + beside;
+    auto cost = seeds.cost.gather(3, plane.clamp(0, last));
+    planes.push_back(plane);
+    costs.push_back(cost.masked_fill((plane < 0) | (plane > last), -1e9));
+  }
+  auto weights = torch::stack(costs, -1).softmax(-1);
+  return (weights * torch::stack(planes, -1)).sum(-1);
+}
+
 }  // namespace nmrf

@@ -29,4 +29,9 @@ TORCH_MODULE(CostScore);
 LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& right,
                             const CostScore& score, const ModelOptions& options);
 
+// The mean of the planes z - 1, z, z + 1 of each seed z under the softmax of their costs, [B, h, w,
+// k]: where the initialisation loss has taught the cost, a disparity between two planes. No
+// gradient.
+torch::Tensor between_planes(const LabelSeeds& seeds);
+
 }  // namespace nmrf

@@ -32,6 +32,8 @@ NetworkImpl::NetworkImpl(const ModelOptions& o)
       infer_score_head_(
           register_module("infer_score_head", torch::nn::Linear(o.inference_channels, 64))) {
   for (int i = 0; i < o.refinements; ++i) {
+    if (o.refinement_search > 0)
+      searches_.push_back(register_module(numbered("refine_search", i), FineSearch(o)));
     refinements_.push_back(register_module(numbered("refinement", i), make_refinement(o)));
     refine_heads_.push_back(
         register_module(numbered("refine_head", i), Head(o.refinement_channels, 16)));
@@ -137,8 +139,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
 
   out.refinements = static_cast<int64_t>(refinements_.size());
   auto fine = matching_maps(left_maps.fine, right_maps.fine);
-  left_maps = {};
-  right_maps = {};
+  if (searches_.empty()) left_maps = right_maps = {};
   record(trace, "refine_fmap1", fine.left1);
   record(trace, "refine_fmap2", fine.right1);
   record(trace, "refine_gw1", fine.left2);
@@ -146,6 +147,11 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   for (std::size_t i = 0; i < refinements_.size(); ++i) {
     // ... and again at the map that refinement starts from.
     auto start = ops::median_reduce(out.disparity.detach() / 4);
+    if (!searches_.empty()) {
+      StageScope stage("refinement");
+      out.searches.push_back(searches_[i]->forward(left_maps.fine, right_maps.fine, start));
+      start = out.searches.back().found().detach();
+    }
     record(trace, "disp_curr", start);
     for (const auto& embedding : in_stage("refinement", [&] {
            return refinements_[i]->forward(fine, start.unsqueeze(-1), how.every_layer, trace,

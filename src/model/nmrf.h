@@ -40,6 +40,7 @@ struct NetworkOutput {
   Proposals proposals;                 // seeds and candidate labels, coarse pixels
   std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
   Winners winners;                     // of the last inference layer; detached from the graph
+  std::vector<Search> searches;        // one a refinement module, or none
   std::vector<torch::Tensor> refined;  // [B, H, W] px, one a decoded refinement layer
   int64_t refinements = 0;             // modules that gave `refined`, equally many maps each
   torch::Tensor disparity;             // [B, H, W] px: the result
@@ -72,6 +73,7 @@ class NetworkImpl : public torch::nn::Module {
   MessagePassing inference_;
   Head infer_head_;
   torch::nn::Linear infer_score_head_;
+  std::vector<FineSearch> searches_;
   std::vector<MessagePassing> refinements_;
   std::vector<Head> refine_heads_;
 };

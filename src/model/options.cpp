@@ -20,6 +20,7 @@ ModelOptions fast_options() {
   o.gamma2_hidden = 48;
   o.gamma2_channels = 96;
   o.gamma2_groups = 16;
+  o.subpixel_seeds = true;
   o.gamma2_radius = 2;
   o.encoding_frequencies = 9;
   o.inference_layers = 3;
@@ -28,6 +29,7 @@ ModelOptions fast_options() {
   o.refinement_layers = 2;
   o.refinement_channels = 64;
   o.refinement_heads = 4;
+  o.refinement_search = 4;
   o.mlp_ratio = 3;
   return o;
 }
@@ -94,6 +96,10 @@ void ModelOptions::validate() const {
           "a divisor of refinement.channels");
   require(refinement_window >= 2 && refinement_window <= 32, "refinement.window", refinement_window,
           "2 to 32");
+  require(refinement_search >= 0 && refinement_search <= 16, "refinement.search", refinement_search,
+          "0 to 16");
+  require(refinement_search == 0 || feature_channels % gamma2_groups == 0, "gamma2.groups",
+          gamma2_groups, "a divisor of backbone.features where refinement.search is on");
   positive("mlp_ratio", mlp_ratio, 16);
 }
 

@@ -49,7 +49,8 @@ struct ModelOptions {
   int cost_groups = 4;
   int cost_hidden1 = 8;
   int cost_hidden2 = 16;
-  int cost_radius = 4;  // planes read on either side of a seed
+  int cost_radius = 4;          // planes read on either side of a seed
+  bool subpixel_seeds = false;  // labels start from the mean of the planes around a seed
 
   // Seed propagation: N_p layers.
   int propagation_layers = 5;
@@ -86,6 +87,7 @@ struct ModelOptions {
   int refinement_channels = 128;
   int refinement_heads = 4;
   int refinement_window = 4;
+  int refinement_search = 0;  // columns matched on either side of a start label before refinement
 
   int mlp_ratio = 4;  // hidden channels of every message passing MLP, times its width
 
@@ -102,6 +104,7 @@ struct ModelOptions {
     visit("seeds.hidden1", self.cost_hidden1, "channels of the cost MLP");
     visit("seeds.hidden2", self.cost_hidden2, "channels of the cost MLP");
     visit("seeds.radius", self.cost_radius, "planes read around a seed");
+    visit("seeds.subpixel", self.subpixel_seeds, "labels start between the planes");
     visit("propagation.layers", self.propagation_layers, "N_p");
     visit("propagation.channels", self.propagation_channels, "embedding channels");
     visit("propagation.heads", self.propagation_heads, "attention heads");
@@ -128,6 +131,7 @@ struct ModelOptions {
     visit("refinement.channels", self.refinement_channels, "embedding channels");
     visit("refinement.heads", self.refinement_heads, "attention heads");
     visit("refinement.window", self.refinement_window, "window side");
+    visit("refinement.search", self.refinement_search, "columns searched around a start label");
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
   }
 

@@ -141,7 +141,9 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   StageScope stage("heads");
   auto residual = prop_head_(memory).squeeze(-1);  // [B, h, w, k]
   record(trace, "prop_head", residual);
-  result.labels = (result.seeds.seeds.to(residual.scalar_type()) + residual).relu();
+  auto start = options_.subpixel_seeds ? between_planes(result.seeds)
+                                       : result.seeds.seeds.to(residual.scalar_type());
+  result.labels = (start + residual).relu();
   record(trace, "labels", result.labels);
   return result;
 }

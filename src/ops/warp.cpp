@@ -194,4 +194,10 @@ Tensor label_features(const Tensor& left1, const Tensor& right1, const Tensor& l
   return run_forward(maps_of(left1, right1, left2, right2, labels, groups, radius));
 }
 
+Tensor correlate(const Tensor& left, const Tensor& right, const Tensor& labels, int64_t groups,
+                 int64_t radius) {
+  const auto none = torch::empty({left.size(0), 0, left.size(2), left.size(3)}, left.options());
+  return label_features(none, none, left, right, labels, groups, radius);
+}
+
 }  // namespace nmrf::ops

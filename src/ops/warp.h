@@ -18,4 +18,8 @@ torch::Tensor label_features(const torch::Tensor& left1, const torch::Tensor& ri
                              const torch::Tensor& left2, const torch::Tensor& right2,
                              const torch::Tensor& labels, int64_t groups, int64_t radius = 0);
 
+// The correlation alone: [B, h, w, k, (2 * radius + 1) * groups].
+torch::Tensor correlate(const torch::Tensor& left, const torch::Tensor& right,
+                        const torch::Tensor& labels, int64_t groups, int64_t radius);
+
 }  // namespace nmrf::ops

@@ -12,7 +12,8 @@
 namespace nmrf {
 namespace {
 
-constexpr int64_t kCell = 8;           // side of a coarse cell in pixels
+constexpr int64_t kCell = 8;  // side of a coarse cell in pixels
+constexpr int64_t kFineCell = 4;
 constexpr int64_t kModalsOfCell = 4;   // as data/modals.h makes them
 constexpr int64_t kCellsAtOnce = 256;  // matched by one thread in a row
 
@@ -32,12 +33,12 @@ Part masked_sum(const torch::Tensor& values, const torch::Tensor& mask) {
   return {torch::where(mask, values, torch::zeros_like(values)).sum(), mask.sum()};
 }
 
-// [B, H, W] -> [B, h, w, 64]: the pixels of each cell.
-torch::Tensor by_cell(const torch::Tensor& map) {
-  const int64_t batch = map.size(0), h = map.size(1) / kCell, w = map.size(2) / kCell;
-  return map.reshape({batch, h, kCell, w, kCell})
+// [B, H, W] -> [B, H / side, W / side, side * side]: the pixels of each cell.
+torch::Tensor by_cell(const torch::Tensor& map, int64_t side = kCell) {
+  const int64_t batch = map.size(0), h = map.size(1) / side, w = map.size(2) / side;
+  return map.reshape({batch, h, side, w, side})
       .permute({0, 1, 3, 2, 4})
-      .reshape({batch, h, w, kCell * kCell});
+      .reshape({batch, h, w, side * side});
 }
 
 // The disparity with zero where it is not known: an infinity would come back from the backward pass
@@ -58,15 +59,14 @@ torch::Tensor error_of(const torch::Tensor& difference, const ErrorForm& form) {
   return form.robust > 0 ? form.robust * (error / form.robust).log1p() : error;
 }
 
-// Cross entropy with a histogram over the planes. disparity: [B, h, w, n] px, finite; mass: the
-// same shape, >= 0. Each mass is split between the two planes around its disparity.
-Part histogram_part(const torch::Tensor& cost, const torch::Tensor& disparity,
+// Cross entropy with a histogram over the planes. plane: [B, h, w, n], finite, may lie between two;
+// mass: the same shape, >= 0, split between the two planes around.
+Part histogram_part(const torch::Tensor& cost, const torch::Tensor& plane,
                     const torch::Tensor& mass) {
   torch::Tensor target, seen;
   {
     torch::NoGradGuard no_grad;
     const int64_t last = cost.size(3) - 1;
-    auto plane = disparity / static_cast<double>(kCell);
     auto lower = plane.floor();
     auto fraction = plane - lower;
     auto low = lower.to(torch::kLong).clamp(0, last);
@@ -92,7 +92,7 @@ Part init_part_dense(const torch::Tensor& cost, const Truth& truth, double max_d
     disparity = by_cell(torch::where(counts, values, torch::zeros_like(values)));
     mass = by_cell(counts).to(cost.scalar_type());
   }
-  return histogram_part(cost, disparity, mass);
+  return histogram_part(cost, disparity / static_cast<double>(kCell), mass);
 }
 
 Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, double max_disp) {
@@ -107,7 +107,24 @@ Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, do
     disparity = torch::where(counts, values, torch::zeros_like(values));
     mass = torch::tensor({0.5, 0.3, 0.1, 0.1}, cost.options()) * counts;
   }
-  return histogram_part(cost, disparity, mass);
+  return histogram_part(cost, disparity / static_cast<double>(kCell), mass);
+}
+
+// Over the pixels that a search can reach and that the right view can hold.
+Part search_part(const Search& search, const Truth& truth, const torch::Tensor& counted) {
+  torch::Tensor plane, mass;
+  {
+    torch::NoGradGuard no_grad;
+    const auto radius = static_cast<double>(search.logits.size(3) / 2);
+    auto disparity = known_disparity(truth, search.logits);
+    auto column = torch::arange(disparity.size(2), disparity.options());
+    auto in_view = by_cell(counted & (column - disparity >= 0), kFineCell);
+    auto offset =
+        by_cell(disparity, kFineCell) / static_cast<double>(kFineCell) - search.start.unsqueeze(-1);
+    plane = (radius - offset).clamp(0, 2 * radius);
+    mass = (in_view & (offset.abs() <= radius)).to(search.logits.scalar_type());
+  }
+  return histogram_part(search.logits, plane, mass);
 }
 
 Part proposal_part_dense(const torch::Tensor& labels, const Truth& truth,
@@ -211,6 +228,7 @@ void LossOptions::validate() const {
   need(weight(robust), "robust", "0 or more pixels");
   need(weight(init_weight), "init_weight", "0 or more");
   need(weight(proposal_weight), "proposal_weight", "0 or more");
+  need(weight(search_weight), "search_weight", "0 or more");
   for (const auto& [name, list] :
        {std::pair{"coarse_weights", &coarse_weights}, {"fine_weights", &fine_weights}})
     need(!list->empty() && std::all_of(list->begin(), list->end(), weight), name,
@@ -317,6 +335,14 @@ Losses compute_losses(const NetworkOutput& out, const Truth& given, const LossOp
   for (std::size_t i = 0; i < out.hypotheses.size(); ++i)
     add("coarse_" + std::to_string(i), coarse[i], &LossCounts::disparity,
         coarse_part(out.hypotheses[i], truth, counted, options.error_form()));
+  if (!out.searches.empty()) {
+    Part all = search_part(out.searches[0], truth, counted);
+    for (std::size_t i = 1; i < out.searches.size(); ++i) {
+      const Part part = search_part(out.searches[i], truth, counted);
+      all = {all.sum + part.sum, all.count + part.count};
+    }
+    add("search", options.search_weight, &LossCounts::search, all);
+  }
   const auto modules = static_cast<std::size_t>(std::max<int64_t>(1, out.refinements));
   const std::size_t layers = out.refined.size() / modules;
   const auto fine = layer_weights(options.fine_weights, layers);

@@ -42,6 +42,7 @@ struct LossOptions {
   double robust = 0;       // see ErrorForm; 0 as published
   double init_weight = 1;
   double proposal_weight = 1;
+  double search_weight = 1;  // only where the network has refinement.search
   // One weight a layer, for each refinement module anew. Fewer layers use the last weights; with
   // more layers than weights the first weight serves the layers before.
   std::vector<double> coarse_weights = {1, 1, 1, 1.4, 1.4};
@@ -55,6 +56,7 @@ struct LossOptions {
     visit("robust", self.robust, "c px: disparity terms count c log(1 + error / c); 0: off");
     visit("init_weight", self.init_weight, "weight of the initialisation loss");
     visit("proposal_weight", self.proposal_weight, "weight of the proposal loss");
+    visit("search_weight", self.search_weight, "weight of the search before refinement");
     visit("coarse_weights", self.coarse_weights, "weights of the inference layers");
     visit("fine_weights", self.fine_weights, "weights of the refinement layers");
   }
@@ -75,6 +77,7 @@ struct LossCounts {
   double init = 0;       // cells with something to learn from
   double proposal = 0;   // matched pairs, or counted pixels of the dense variant
   double disparity = 0;  // counted pixels
+  double search = 0;     // fine cells with something in reach
 };
 
 // Several processes that share a batch divide by common counts: the hook gets the counts of this
@@ -84,7 +87,7 @@ using CountHook = std::function<LossCounts(const LossCounts&)>;
 
 struct Losses {
   torch::Tensor total;  // scalar with gradient
-  // Unweighted, detached: init, proposal, coarse_0.., fine_0.. (as far as the network ran).
+  // Unweighted, detached: init, proposal, coarse_0.., search, fine_0.. (as far as the network ran).
   std::vector<std::pair<std::string, torch::Tensor>> terms;
   LossCounts counts;  // of this batch, whatever the hook said
   // Mean |error| of the final map over the counted pixels; nothing when there is no map or no

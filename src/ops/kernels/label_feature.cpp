@@ -123,11 +123,11 @@ void feature_forward(const FeatureShape& s, const FeatureMapsIn& in, float* out,
       for (std::int64_t j = 0; j < s.labels; ++j, ++label, to += wide) {
         const Taps taps = taps_around(x, *label, 0, s.width);
         float* at = to;
-        if (s.own) {
+        if (s.own && c1 > 0) {
           std::memcpy(at, left1 + x * in.left1.column, c1 * sizeof(float));
           at += c1;
         }
-        if (taps.any()) {
+        if (c1 > 0 && taps.any()) {
           const float* r0 = right1 + taps.column[0] * in.right1.column;
           const float* r1 = right1 + taps.column[1] * in.right1.column;
           const float a = taps.weight[0], b = taps.weight[1];
