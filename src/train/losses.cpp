@@ -110,7 +110,6 @@ Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, do
   return histogram_part(cost, disparity / static_cast<double>(kCell), mass);
 }
 
-// Over the pixels that a search can reach and that the right view can hold.
 Part search_part(const Search& search, const Truth& truth, const torch::Tensor& counted) {
   torch::Tensor plane, mass;
   {
@@ -284,6 +283,10 @@ torch::Tensor proposal_loss_modals(const torch::Tensor& labels, const torch::Ten
 torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
                                   const torch::Tensor& counted, double max_disp) {
   return mean(proposal_part_dense(labels, truth, counted, max_disp));
+}
+
+torch::Tensor search_loss(const Search& search, const Truth& truth, const torch::Tensor& counted) {
+  return mean(search_part(search, truth, counted));
 }
 
 torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,

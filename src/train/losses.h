@@ -134,6 +134,11 @@ torch::Tensor matched_modals(const torch::Tensor& labels, const torch::Tensor& m
 torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
                                   const torch::Tensor& counted, double max_disp);
 
+// Cross entropy between the softmax of a search and where, around its start label, the disparities
+// of the fine cell lie: each counted pixel within reach and in view splits its mass between the two
+// places around it. Mean over the fine cells with such a pixel.
+torch::Tensor search_loss(const Search& search, const Truth& truth, const torch::Tensor& counted);
+
 // Eq. 8: expected error of the hypotheses under the posterior over labels.
 torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
                           const torch::Tensor& counted, const ErrorForm& form);

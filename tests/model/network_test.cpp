@@ -136,6 +136,8 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
       {"k = 5", [](auto& o) { o.labels = 5; }},
       {"k = 6", [](auto& o) { o.labels = 6; }},
       {"correlation around the labels", [](auto& o) { o.gamma2_radius = 2; }},
+      {"seeds between planes", [](auto& o) { o.subpixel_seeds = true; }},
+      {"search before refinement", [](auto& o) { o.refinement_search = 2; }},
       {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
       {"two refinements, four frequencies",
        [](auto& o) {
@@ -150,6 +152,17 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
     change(all.back().second);
   }
   return all;
+}
+
+TEST(LabelSeeds, BetweenPlanes) {
+  LabelSeeds seeds;
+  // Of each seed the plane below has weight 0.2 and the one above 0.5, where there is one.
+  auto weights = torch::tensor({0.3, 0.5, 1e-30, 1e-30, 0.2, 0.3}).log();
+  seeds.cost = weights.view({1, 1, 1, 6});
+  seeds.seeds = torch::tensor({int64_t{0}, int64_t{1}, int64_t{4}, int64_t{5}}).view({1, 1, 1, 4});
+  auto labels = between_planes(seeds).flatten();
+  const double expected[] = {0.5 / 0.8, 0.5 / 0.8, 4 + 0.3 / 0.5, 4 + 0.3 / 0.5};
+  for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(labels[i].item<double>(), expected[i], 1e-6) << i;
 }
 
 // Every switch changes the answer, runs on odd sizes, and gives finite disparities.
@@ -186,6 +199,7 @@ Computed compute(const ModelOptions& options, bool fast) {
     parts.push_back(layer.disparity);
     parts.push_back(layer.score);
   }
+  for (const auto& search : output.searches) parts.push_back(search.logits);
   parts.insert(parts.end(), output.refined.begin(), output.refined.end());
   auto loss = torch::zeros({});
   for (const auto& part : parts) {

@@ -106,6 +106,18 @@ TEST(LabelFeatures, ALabelThatIsNoNumberReadsNothing) {
   }
 }
 
+TEST(Correlate, IsTheLastPartOfTheFeature) {
+  torch::manual_seed(5);
+  auto labels = random_labels(2, 3, 9, 1);
+  const Tensors inputs{random({2, 24, 3, 9}), random({2, 24, 3, 9})};
+  auto call = [&](const Tensors& t) {
+    return Tensors{correlate(t[0], t[1], labels.to(t[0].scalar_type()), 4, 3)};
+  };
+  compare(inputs, call);
+  auto whole = label_features(inputs[0], inputs[1], inputs[0], inputs[1], labels, 4, 3);
+  EXPECT_TRUE(call(inputs)[0].equal(whole.narrow(4, 48, 28)));
+}
+
 TEST(WarpRight, MatchesThePlainForm) {
   torch::manual_seed(4);
   for (int64_t k = 1; k <= 6; ++k) {

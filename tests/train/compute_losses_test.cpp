@@ -60,6 +60,11 @@ TEST(ComputeLosses, WeightsOfTheLastLayers) {
         options.max_disp = 33;
         options.init_weight = 0.7;
         options.proposal_weight = 1.3;
+        options.search_weight = 0.6;
+        for (int64_t i = 0; i < modules; ++i)
+          out.searches.push_back({uniform({kBatch, 2 * kRows, 2 * kCols}, 0, 8),
+                                  uniform({kBatch, 2 * kRows, 2 * kCols, 7}, -1, 1)});
+        if (modules == 2) out.searches[1].start = out.searches[0].start;  // equally many count
         auto losses = compute_losses(out, truth, options);
         auto counted = counted_pixels(truth, 33);
         const bool paper = kind == ModalKind::kSuperpixel;
@@ -78,6 +83,13 @@ TEST(ComputeLosses, WeightsOfTheLastLayers) {
         for (std::size_t i = 0; i < 3; ++i)
           total += coarse[i] *
                    coarse_loss(out.hypotheses[i], truth, counted, {smooth_l1}).item<double>();
+        double searches = 0;
+        for (const auto& search : out.searches)
+          searches += search_loss(search, truth, counted).item<double>();
+        if (modules > 0) {
+          total += 0.6 * searches / static_cast<double>(modules);
+          names.push_back("search");
+        }
         for (std::size_t i = 0; i < out.refined.size(); ++i) {
           total +=
               fine[i % 2] * fine_loss(out.refined[i], truth, counted, {smooth_l1}).item<double>();
