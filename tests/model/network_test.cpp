@@ -139,6 +139,12 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
       {"seeds between planes", [](auto& o) { o.subpixel_seeds = true; }},
       {"search before refinement", [](auto& o) { o.refinement_search = 2; }},
       {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
+      {"two refinements, seeds between planes, four frequencies",
+       [](auto& o) {
+         o.subpixel_seeds = true;
+         o.refinements = 2;
+         o.encoding_frequencies = 4;
+       }},
       {"max_disp beyond the width", [](auto& o) { o.max_disp = 160; }},
   };
   std::vector<std::pair<std::string, ModelOptions>> all;
@@ -214,11 +220,8 @@ TEST(Network, FastAndPlainAgreeUnderEverySwitch) {
     return (ours - reference).norm().item<double>() /
            std::max(reference.norm().item<double>(), 1e-6);
   };
-  for (auto [name, options] : every_switch()) {
+  for (const auto& [name, options] : every_switch()) {
     SCOPED_TRACE(name);
-    // The 15th frequency turns a rounding of a computed label into 400 times as much (a second
-    // refinement then differs by 2e-3); the parity tests cover all of them.
-    options.encoding_frequencies = std::min(options.encoding_frequencies, 6);
     const Computed fast = compute(options, true), plain = compute(options, false);
     ASSERT_TRUE(
         torch::equal(fast.output.proposals.seeds.seeds, plain.output.proposals.seeds.seeds));
@@ -231,11 +234,15 @@ TEST(Network, FastAndPlainAgreeUnderEverySwitch) {
     }
     EXPECT_LT(relative(fast.output.disparity, plain.output.disparity), 1e-3);
     ASSERT_EQ(fast.gradients.size(), plain.gradients.size());
+    // Where labels are computed before they are encoded, the 15th frequency turns a rounding of
+    // theirs into 400 times as much; a fresh network has whole seeds as its labels otherwise.
+    const bool computed = options.refinements == 2 || options.subpixel_seeds;
+    const double bound = computed && options.encoding_frequencies == 15 ? 5e-3 : 1e-4;
     for (const auto& [key, gradient] : plain.gradients) {
       ASSERT_TRUE(fast.gradients.count(key)) << key;
       // Gradients that only rounding makes differ from zero are not compared.
       if (gradient.norm().item<double>() < 1e-7) continue;
-      EXPECT_LT(relative(fast.gradients.at(key), gradient), 1e-4) << key;
+      EXPECT_LT(relative(fast.gradients.at(key), gradient), bound) << key;
     }
   }
 }
