@@ -118,11 +118,12 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
         round_up(H / 4, o.refinement_window) * round_up(W / 4, o.refinement_window), 1,
         o.refinement_channels, o.refinements, o.refinement_layers, o.refinement_window, false);
     if (o.refinement_search > 0) {
-      const double around = 2 * o.refinement_search + 1;
-      refinement.linear +=
-          o.refinements * (linear(quarter, around * o.gamma2_groups, o.refinement_channels) +
-                           linear(quarter, o.refinement_channels, around));
-      refinement.other += o.refinements * quarter * around * 4 * o.feature_channels;
+      // All labels before the first module, one before another.
+      const double around = 2 * o.refinement_search + 1,
+                   searched = quarter * (k + o.refinements - 1);
+      refinement.linear += linear(searched, around * o.gamma2_groups, o.refinement_channels) +
+                           linear(searched, o.refinement_channels, around);
+      refinement.other += searched * around * 4 * o.feature_channels;
     }
     stages.push_back(refinement);
   }

@@ -125,6 +125,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
        }))
     out.hypotheses.push_back(decode(embedding, labels, trace));
   coarse = {};
+  Candidates candidates;
   {
     StageScope stage("heads");
     torch::NoGradGuard no_grad;
@@ -132,6 +133,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
     out.winners = ops::take_winners(last.score, last.disparity);
     record(trace, "coarse_disp8", out.winners.disparity);
     record(trace, "wta_index", out.winners.index);
+    if (!searches_.empty()) candidates = candidates_of(last);
     if (how.lean) out.hypotheses.clear();
   }
   out.disparity = 8 * out.winners.disparity;
@@ -149,8 +151,9 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
     auto start = ops::median_reduce(out.disparity.detach() / 4);
     if (!searches_.empty()) {
       StageScope stage("refinement");
-      out.searches.push_back(searches_[i]->forward(left_maps.fine, right_maps.fine, start));
-      start = out.searches.back().found().detach();
+      if (i > 0) candidates = {start.unsqueeze(-1), torch::zeros_like(start).unsqueeze(-1)};
+      out.searches.push_back(searches_[i]->forward(left_maps.fine, right_maps.fine, candidates));
+      start = out.searches.back().found();
     }
     record(trace, "disp_curr", start);
     for (const auto& embedding : in_stage("refinement", [&] {

@@ -20,10 +20,28 @@ MessagePassing make_refinement(const ModelOptions& o) {
                         /*own_self_edges=*/false, /*encoding_range=*/128);
 }
 
+Candidates candidates_of(const Hypotheses& hypotheses) {
+  torch::NoGradGuard no_grad;
+  const auto& patches = hypotheses.disparity;
+  const int64_t batch = patches.size(0), h = patches.size(1), w = patches.size(2),
+                k = patches.size(3);
+  // [B, h, w, k, 64] -> [B, 2 h, 2 w, k]
+  auto blocks = [&](const torch::Tensor& values) {
+    return values.reshape({batch, h, w, k, 2, 4, 2, 4})
+        .mean({5, 7})
+        .permute({0, 1, 4, 2, 5, 3})
+        .reshape({batch, 2 * h, 2 * w, k});
+  };
+  return {2 * blocks(patches), blocks(hypotheses.score.softmax(3)).clamp_min(1e-6).log()};
+}
+
 torch::Tensor Search::found() const {
-  const int64_t radius = logits.size(3) / 2;
+  torch::NoGradGuard no_grad;
+  const int64_t radius = logits.size(4) / 2;
   auto offsets = radius - torch::arange(2 * radius + 1, logits.options());
-  return (start + (logits.softmax(-1) * offsets).sum(-1)).relu();
+  auto places = labels + (logits.softmax(-1) * offsets).sum(-1);
+  auto winner = logits.logsumexp(-1).argmax(-1, /*keepdim=*/true);
+  return places.gather(-1, winner).squeeze(-1).relu();
 }
 
 FineSearchImpl::FineSearchImpl(const ModelOptions& o)
@@ -33,9 +51,20 @@ FineSearchImpl::FineSearchImpl(const ModelOptions& o)
           "score", Mlp((2 * radius_ + 1) * groups_, o.refinement_channels, 2 * radius_ + 1))) {}
 
 Search FineSearchImpl::forward(const torch::Tensor& left, const torch::Tensor& right,
-                               const torch::Tensor& start) {
-  auto matches = ops::correlate(left, right, start.unsqueeze(-1), groups_, radius_);
-  return {start, score_(matches.squeeze(3))};
+                               const Candidates& candidates) {
+  auto score = [&](int64_t first, int64_t rows) {
+    auto matches = ops::correlate(left.narrow(2, first, rows), right.narrow(2, first, rows),
+                                  candidates.labels.narrow(1, first, rows), groups_, radius_);
+    return score_(matches);
+  };
+  const int64_t height = left.size(2);
+  // What feeds the scores is large: without a graph only some rows of it are there at a time.
+  const int64_t strip = torch::GradMode::is_enabled() ? height : std::min<int64_t>(height, 32);
+  std::vector<torch::Tensor> strips;
+  for (int64_t row = 0; row < height; row += strip)
+    strips.push_back(score(row, std::min(strip, height - row)));
+  auto logits = strips.size() == 1 ? strips[0] : torch::cat(strips, 1);
+  return {candidates.labels, logits + candidates.log_prior.unsqueeze(-1)};
 }
 
 }  // namespace nmrf

@@ -11,19 +11,30 @@ namespace nmrf {
 // `refinement` with the sizes and switches of the options.
 MessagePassing make_refinement(const ModelOptions& options);
 
-// Where near a start label the views match best (option refinement.search; not in the paper).
+// Where near the candidates of a fine cell the views match best (option refinement.search; not in
+// the paper).
+struct Candidates {
+  torch::Tensor labels;     // [B, H/4, W/4, k] fine pixels
+  torch::Tensor log_prior;  // the same shape
+};
+// Of each 4 x 4 block: the mean of every label's hypotheses and of its posterior. No gradient.
+Candidates candidates_of(const Hypotheses& hypotheses);
+
 struct Search {
-  torch::Tensor start;   // [B, H/4, W/4] fine pixels
-  torch::Tensor logits;  // [B, H/4, W/4, 2 r + 1]: of disparity start + r first, start - r last
-  // start and the mean offset under the softmax of the logits.
+  torch::Tensor labels;  // [B, H/4, W/4, k] fine pixels
+  // [B, H/4, W/4, k, 2 r + 1]: of disparity label + r first, label - r last; one softmax over all.
+  torch::Tensor logits;
+  // [B, H/4, W/4]: the label with the most mass, plus the mean offset under its logits. No
+  // gradient.
   torch::Tensor found() const;
 };
 
 class FineSearchImpl : public torch::nn::Module {
  public:
   explicit FineSearchImpl(const ModelOptions& options);
-  // left, right: fine features [B, C, H/4, W/4]; start: [B, H/4, W/4] fine pixels.
-  Search forward(const torch::Tensor& left, const torch::Tensor& right, const torch::Tensor& start);
+  // left, right: fine features [B, C, H/4, W/4].
+  Search forward(const torch::Tensor& left, const torch::Tensor& right,
+                 const Candidates& candidates);
 
  private:
   int64_t groups_, radius_;

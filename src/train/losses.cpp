@@ -111,19 +111,22 @@ Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, do
 }
 
 Part search_part(const Search& search, const Truth& truth, const torch::Tensor& counted) {
+  const int64_t places = search.logits.size(4);
   torch::Tensor plane, mass;
   {
     torch::NoGradGuard no_grad;
-    const auto radius = static_cast<double>(search.logits.size(3) / 2);
+    const auto radius = static_cast<double>(places / 2);
     auto disparity = known_disparity(truth, search.logits);
     auto column = torch::arange(disparity.size(2), disparity.options());
     auto in_view = by_cell(counted & (column - disparity >= 0), kFineCell);
-    auto offset =
-        by_cell(disparity, kFineCell) / static_cast<double>(kFineCell) - search.start.unsqueeze(-1);
-    plane = (radius - offset).clamp(0, 2 * radius);
+    auto truths = by_cell(disparity, kFineCell) / static_cast<double>(kFineCell);
+    auto offsets = truths.unsqueeze(-1) - search.labels.unsqueeze(3);  // [B, H/4, W/4, 16, k]
+    auto nearest = std::get<1>(offsets.abs().min(-1, true));
+    auto offset = offsets.gather(-1, nearest).squeeze(-1);
+    plane = nearest.squeeze(-1) * places + (radius - offset).clamp(0, 2 * radius);
     mass = (in_view & (offset.abs() <= radius)).to(search.logits.scalar_type());
   }
-  return histogram_part(search.logits, plane, mass);
+  return histogram_part(search.logits.flatten(3), plane, mass);
 }
 
 Part proposal_part_dense(const torch::Tensor& labels, const Truth& truth,

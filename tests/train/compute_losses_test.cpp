@@ -62,9 +62,9 @@ TEST(ComputeLosses, WeightsOfTheLastLayers) {
         options.proposal_weight = 1.3;
         options.search_weight = 0.6;
         for (int64_t i = 0; i < modules; ++i)
-          out.searches.push_back({uniform({kBatch, 2 * kRows, 2 * kCols}, 0, 8),
-                                  uniform({kBatch, 2 * kRows, 2 * kCols, 7}, -1, 1)});
-        if (modules == 2) out.searches[1].start = out.searches[0].start;  // equally many count
+          out.searches.push_back({uniform({kBatch, 2 * kRows, 2 * kCols, 2}, 0, 8),
+                                  uniform({kBatch, 2 * kRows, 2 * kCols, 2, 7}, -1, 1)});
+        if (modules == 2) out.searches[1].labels = out.searches[0].labels;  // equally many count
         auto losses = compute_losses(out, truth, options);
         auto counted = counted_pixels(truth, 33);
         const bool paper = kind == ModalKind::kSuperpixel;

@@ -336,22 +336,27 @@ TEST(CoarseLoss, AgainstLoops) {
 TEST(SearchLoss, AgainstLoops) {
   torch::manual_seed(35);
   auto truth = make_truth();
-  const int64_t radius = 2, planes = 2 * radius + 1;
-  Search search{uniform({kBatch, 2 * kRows, 2 * kCols}, 0, 8),
-                uniform({kBatch, 2 * kRows, 2 * kCols, planes}, -2, 2)};
+  const int64_t radius = 2, planes = 2 * radius + 1, labels = 2;
+  Search search{uniform({kBatch, 2 * kRows, 2 * kCols, labels}, 0, 8),
+                uniform({kBatch, 2 * kRows, 2 * kCols, labels, planes}, -2, 2)};
   auto counted = counted_pixels(truth, 30);
   double sum = 0;
   int count = 0, out_of_view = 0, out_of_reach = 0;
   for (int64_t b = 0; b < kBatch; ++b)
     for (int64_t row = 0; row < 2 * kRows; ++row)
       for (int64_t col = 0; col < 2 * kCols; ++col) {
-        std::vector<double> target(static_cast<std::size_t>(planes), 0.0);
+        std::vector<double> target(static_cast<std::size_t>(labels * planes), 0.0);
         double whole = 0;
         for (int64_t y = 4 * row; y < 4 * row + 4; ++y)
           for (int64_t x = 4 * col; x < 4 * col + 4; ++x) {
             if (at(counted, {b, y, x}) == 0) continue;
             const double d = at(truth.disparity, {b, y, x});
-            const double offset = d / 4 - at(search.start, {b, row, col});
+            double offset = 1e9;
+            int64_t nearest = 0;
+            for (int64_t j = 0; j < labels; ++j) {
+              const double gap = d / 4 - at(search.labels, {b, row, col, j});
+              if (std::abs(gap) < std::abs(offset)) offset = gap, nearest = j;
+            }
             if (static_cast<double>(x) - d < 0) {
               ++out_of_view;
             } else if (std::abs(offset) > radius) {
@@ -360,16 +365,16 @@ TEST(SearchLoss, AgainstLoops) {
               whole += 1;
               // The first place is the largest disparity.
               for (int64_t z = 0; z < planes; ++z)
-                target[static_cast<std::size_t>(z)] +=
+                target[static_cast<std::size_t>(nearest * planes + z)] +=
                     std::max(0.0, 1 - std::abs(static_cast<double>(radius - z) - offset));
             }
           }
         if (whole == 0) continue;
         double all = 0;
-        for (int64_t z = 0; z < planes; ++z) all += std::exp(at(search.logits, {b, row, col, z}));
-        for (int64_t z = 0; z < planes; ++z)
-          sum -= target[static_cast<std::size_t>(z)] / whole *
-                 (at(search.logits, {b, row, col, z}) - std::log(all));
+        auto logits = search.logits[b][row][col].flatten();
+        for (int64_t z = 0; z < labels * planes; ++z) all += std::exp(at(logits, {z}));
+        for (int64_t z = 0; z < labels * planes; ++z)
+          sum -= target[static_cast<std::size_t>(z)] / whole * (at(logits, {z}) - std::log(all));
         ++count;
       }
   EXPECT_GT(count, 0);
@@ -378,7 +383,7 @@ TEST(SearchLoss, AgainstLoops) {
   EXPECT_NEAR(search_loss(search, truth, counted).item<double>(), sum / count, 1e-11);
   check_gradient(
       [&](const Tensor& x) {
-        return search_loss({search.start, x}, truth, counted);
+        return search_loss({search.labels, x}, truth, counted);
       },
       search.logits);
 }
@@ -387,11 +392,14 @@ TEST(SearchLoss, LogitsOfTheTruthFindIt) {
   auto truth = make_truth();
   truth.disparity.fill_(10);  // 2.5 fine pixels
   truth.valid.fill_(true);
-  Search search{torch::full({kBatch, 2 * kRows, 2 * kCols}, 1.75, torch::kDouble),
-                torch::full({kBatch, 2 * kRows, 2 * kCols, 5}, -50, torch::kDouble)};
-  search.logits.select(3, 1).fill_(std::log(0.75));  // + 1
-  search.logits.select(3, 2).fill_(std::log(0.25));  // + 0
-  EXPECT_TRUE(torch::allclose(search.found(), torch::full_like(search.start, 2.5)));
+  Search search{torch::full({kBatch, 2 * kRows, 2 * kCols, 2}, 1.75, torch::kDouble),
+                torch::full({kBatch, 2 * kRows, 2 * kCols, 2, 5}, -50, torch::kDouble)};
+  search.labels.select(3, 0).fill_(7);  // another surface
+  auto second = search.logits.select(3, 1);
+  second.select(3, 1).fill_(std::log(0.75));  // + 1
+  second.select(3, 2).fill_(std::log(0.25));  // + 0
+  EXPECT_TRUE(torch::allclose(search.found(),
+                              torch::full({kBatch, 2 * kRows, 2 * kCols}, 2.5, torch::kDouble)));
   const double entropy = -0.75 * std::log(0.75) - 0.25 * std::log(0.25);
   EXPECT_NEAR(search_loss(search, truth, counted_pixels(truth, 30)).item<double>(), entropy, 1e-9);
 }
