@@ -121,8 +121,8 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
       // All labels before the first module, one before another.
       const double around = 2 * o.refinement_search + 1,
                    searched = quarter * (k + o.refinements - 1);
-      refinement.linear += linear(searched, around * o.gamma2_groups, o.refinement_channels) +
-                           linear(searched, o.refinement_channels, around);
+      refinement.linear +=
+          linear(searched, around * o.gamma2_groups, hidden) + linear(searched, hidden, around);
       refinement.other += searched * around * 4 * o.feature_channels;
     }
     stages.push_back(refinement);

@@ -29,7 +29,7 @@ ModelOptions fast_options() {
   o.refinement_layers = 2;
   o.refinement_channels = 64;
   o.refinement_heads = 4;
-  o.refinement_search = 3;
+  o.refinement_search = 2;
   o.mlp_ratio = 3;
   return o;
 }
