@@ -119,7 +119,7 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
         o.refinement_channels, o.refinements, o.refinement_layers, o.refinement_window, false);
     if (o.refinement_search > 0) {
       // All labels before the first module, one before another.
-      const double around = 2 * o.refinement_search + 1,
+      const double around = 2 * o.refinement_search + 1, hidden = (o.refinement_channels + 1) / 2,
                    searched = quarter * (k + o.refinements - 1);
       refinement.linear +=
           linear(searched, around * o.gamma2_groups, hidden) + linear(searched, hidden, around);

@@ -47,8 +47,8 @@ torch::Tensor Search::found() const {
 FineSearchImpl::FineSearchImpl(const ModelOptions& o)
     : groups_(o.gamma2_groups),
       radius_(o.refinement_search),
-      score_(register_module(
-          "score", Mlp((2 * radius_ + 1) * groups_, o.refinement_channels, 2 * radius_ + 1))) {}
+      score_(register_module("score", Mlp((2 * radius_ + 1) * groups_,
+                                          (o.refinement_channels + 1) / 2, 2 * radius_ + 1))) {}
 
 Search FineSearchImpl::forward(const torch::Tensor& left, const torch::Tensor& right,
                                const Candidates& candidates) {
