@@ -48,7 +48,8 @@ FineSearchImpl::FineSearchImpl(const ModelOptions& o)
     : groups_(o.gamma2_groups),
       radius_(o.refinement_search),
       score_(register_module("score", Mlp((2 * radius_ + 1) * groups_,
-                                          (o.refinement_channels + 1) / 2, 2 * radius_ + 1))) {}
+                                          (o.refinement_channels + 1) / 2, 2 * radius_ + 1))),
+      trust_(register_parameter("trust", torch::full({1}, 0.5))) {}
 
 Search FineSearchImpl::forward(const torch::Tensor& left, const torch::Tensor& right,
                                const Candidates& candidates) {
@@ -64,7 +65,7 @@ Search FineSearchImpl::forward(const torch::Tensor& left, const torch::Tensor& r
   for (int64_t row = 0; row < height; row += strip)
     strips.push_back(score(row, std::min(strip, height - row)));
   auto logits = strips.size() == 1 ? strips[0] : torch::cat(strips, 1);
-  return {candidates.labels, logits + candidates.log_prior.unsqueeze(-1)};
+  return {candidates.labels, logits + trust_ * candidates.log_prior.unsqueeze(-1)};
 }
 
 }  // namespace nmrf

@@ -39,6 +39,7 @@ class FineSearchImpl : public torch::nn::Module {
  private:
   int64_t groups_, radius_;
   Mlp score_;
+  torch::Tensor trust_;  // in the prior
 };
 TORCH_MODULE(FineSearch);
 

@@ -110,23 +110,36 @@ Part init_part_modals(const torch::Tensor& cost, const torch::Tensor& modals, do
   return histogram_part(cost, disparity / static_cast<double>(kCell), mass);
 }
 
-Part search_part(const Search& search, const Truth& truth, const torch::Tensor& counted) {
-  const int64_t places = search.logits.size(4);
-  torch::Tensor plane, mass;
+struct SearchParts {
+  Part place, choice;
+};
+
+SearchParts operator+(const SearchParts& a, const SearchParts& b) {
+  auto sum = [](const Part& x, const Part& y) { return Part{x.sum + y.sum, x.count + y.count}; };
+  return {sum(a.place, b.place), sum(a.choice, b.choice)};
+}
+
+SearchParts search_parts(const Search& search, const Truth& truth, const torch::Tensor& counted) {
+  torch::Tensor plane, within, reachable;
   {
     torch::NoGradGuard no_grad;
-    const auto radius = static_cast<double>(places / 2);
+    const auto radius = static_cast<double>(search.logits.size(4) / 2);
     auto disparity = known_disparity(truth, search.logits);
     auto column = torch::arange(disparity.size(2), disparity.options());
-    auto in_view = by_cell(counted & (column - disparity >= 0), kFineCell);
+    auto in_view = by_cell(counted & (column - disparity >= 0), kFineCell).unsqueeze(3);
     auto truths = by_cell(disparity, kFineCell) / static_cast<double>(kFineCell);
-    auto offsets = truths.unsqueeze(-1) - search.labels.unsqueeze(3);  // [B, H/4, W/4, 16, k]
-    auto nearest = std::get<1>(offsets.abs().min(-1, true));
-    auto offset = offsets.gather(-1, nearest).squeeze(-1);
-    plane = nearest.squeeze(-1) * places + (radius - offset).clamp(0, 2 * radius);
-    mass = (in_view & (offset.abs() <= radius)).to(search.logits.scalar_type());
+    auto offset = truths.unsqueeze(3) - search.labels.unsqueeze(4);  // [B, H/4, W/4, k, 16]
+    plane = (radius - offset).clamp(0, 2 * radius);
+    within = in_view & (offset.abs() <= radius);
+    reachable = within.any(3);  // [B, H/4, W/4, 16]
   }
-  return histogram_part(search.logits.flatten(3), plane, mass);
+  // Every label in reach learns where the truth lies; which label does not matter to it ...
+  Part place = histogram_part(search.logits.flatten(2, 3), plane.flatten(2, 3),
+                              within.to(search.logits.scalar_type()).flatten(2, 3));
+  // ... and one of those in reach is to be chosen.
+  auto choice = search.logits.logsumexp(4).log_softmax(3).unsqueeze(4);
+  auto chosen = torch::where(within, choice, torch::full_like(choice, -1e4)).logsumexp(3);
+  return {place, masked_sum(-chosen, reachable)};
 }
 
 Part proposal_part_dense(const torch::Tensor& labels, const Truth& truth,
@@ -289,7 +302,8 @@ torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& trut
 }
 
 torch::Tensor search_loss(const Search& search, const Truth& truth, const torch::Tensor& counted) {
-  return mean(search_part(search, truth, counted));
+  const SearchParts parts = search_parts(search, truth, counted);
+  return mean(parts.place) + mean(parts.choice);
 }
 
 torch::Tensor coarse_loss(const Hypotheses& hypotheses, const Truth& truth,
@@ -342,12 +356,11 @@ Losses compute_losses(const NetworkOutput& out, const Truth& given, const LossOp
     add("coarse_" + std::to_string(i), coarse[i], &LossCounts::disparity,
         coarse_part(out.hypotheses[i], truth, counted, options.error_form()));
   if (!out.searches.empty()) {
-    Part all = search_part(out.searches[0], truth, counted);
-    for (std::size_t i = 1; i < out.searches.size(); ++i) {
-      const Part part = search_part(out.searches[i], truth, counted);
-      all = {all.sum + part.sum, all.count + part.count};
-    }
-    add("search", options.search_weight, &LossCounts::search, all);
+    SearchParts all = search_parts(out.searches[0], truth, counted);
+    for (std::size_t i = 1; i < out.searches.size(); ++i)
+      all = all + search_parts(out.searches[i], truth, counted);
+    add("search_place", options.search_weight, &LossCounts::search_place, all.place);
+    add("search_choice", options.search_weight, &LossCounts::search_choice, all.choice);
   }
   const auto modules = static_cast<std::size_t>(std::max<int64_t>(1, out.refinements));
   const std::size_t layers = out.refined.size() / modules;

@@ -74,10 +74,11 @@ struct Truth {
 
 // What the terms of a batch are means over.
 struct LossCounts {
-  double init = 0;       // cells with something to learn from
-  double proposal = 0;   // matched pairs, or counted pixels of the dense variant
-  double disparity = 0;  // counted pixels
-  double search = 0;     // fine cells with something in reach
+  double init = 0;           // cells with something to learn from
+  double proposal = 0;       // matched pairs, or counted pixels of the dense variant
+  double disparity = 0;      // counted pixels
+  double search_place = 0;   // labels of fine cells with something in reach
+  double search_choice = 0;  // pixels in reach of a label
 };
 
 // Several processes that share a batch divide by common counts: the hook gets the counts of this
@@ -87,7 +88,8 @@ using CountHook = std::function<LossCounts(const LossCounts&)>;
 
 struct Losses {
   torch::Tensor total;  // scalar with gradient
-  // Unweighted, detached: init, proposal, coarse_0.., search, fine_0.. (as far as the network ran).
+  // Unweighted, detached: init, proposal, coarse_0.., search_place, search_choice, fine_0.. (as far
+  // as the network ran).
   std::vector<std::pair<std::string, torch::Tensor>> terms;
   LossCounts counts;  // of this batch, whatever the hook said
   // Mean |error| of the final map over the counted pixels; nothing when there is no map or no
@@ -134,9 +136,10 @@ torch::Tensor matched_modals(const torch::Tensor& labels, const torch::Tensor& m
 torch::Tensor proposal_loss_dense(const torch::Tensor& labels, const Truth& truth,
                                   const torch::Tensor& counted, double max_disp);
 
-// Cross entropy between the softmax of a search and where, around its start label, the disparities
-// of the fine cell lie: each counted pixel within reach and in view splits its mass between the two
-// places around it. Mean over the fine cells with such a pixel.
+// The search before refinement, the sum of two means. Of every label of a fine cell: cross entropy
+// between the softmax over its places and where the counted pixels in its reach and in view lie,
+// each split between the two places around it; over the labels with such a pixel. Of every such
+// pixel: minus the logarithm of the mass of the labels that have it in reach.
 torch::Tensor search_loss(const Search& search, const Truth& truth, const torch::Tensor& counted);
 
 // Eq. 8: expected error of the hypotheses under the posterior over labels.

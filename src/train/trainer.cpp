@@ -262,12 +262,14 @@ class Trainer {
   CountHook common_counts() {
     if (group_->size() == 1) return {};
     return [this](const LossCounts& mine) {
-      auto counts =
-          torch::tensor({mine.init, mine.proposal, mine.disparity, mine.search}, torch::kDouble);
+      auto counts = torch::tensor(
+          {mine.init, mine.proposal, mine.disparity, mine.search_place, mine.search_choice},
+          torch::kDouble);
       group_->sum_now(counts);
       counts.div_(group_->size());
       return LossCounts{counts[0].item<double>(), counts[1].item<double>(),
-                        counts[2].item<double>(), counts[3].item<double>()};
+                        counts[2].item<double>(), counts[3].item<double>(),
+                        counts[4].item<double>()};
     };
   }
 

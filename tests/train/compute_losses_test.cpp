@@ -88,7 +88,7 @@ TEST(ComputeLosses, WeightsOfTheLastLayers) {
           searches += search_loss(search, truth, counted).item<double>();
         if (modules > 0) {
           total += 0.6 * searches / static_cast<double>(modules);
-          names.push_back("search");
+          names.insert(names.end(), {"search_place", "search_choice"});
         }
         for (std::size_t i = 0; i < out.refined.size(); ++i) {
           total +=

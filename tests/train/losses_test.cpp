@@ -336,51 +336,63 @@ TEST(CoarseLoss, AgainstLoops) {
 TEST(SearchLoss, AgainstLoops) {
   torch::manual_seed(35);
   auto truth = make_truth();
-  const int64_t radius = 2, planes = 2 * radius + 1, labels = 2;
+  const int64_t radius = 2, places = 2 * radius + 1, labels = 2;
   Search search{uniform({kBatch, 2 * kRows, 2 * kCols, labels}, 0, 8),
-                uniform({kBatch, 2 * kRows, 2 * kCols, labels, planes}, -2, 2)};
+                uniform({kBatch, 2 * kRows, 2 * kCols, labels, places}, -2, 2)};
   auto counted = counted_pixels(truth, 30);
-  double sum = 0;
-  int count = 0, out_of_view = 0, out_of_reach = 0;
+  double place = 0, choice = 0;
+  int cells = 0, pixels = 0, out_of_view = 0, out_of_reach = 0;
   for (int64_t b = 0; b < kBatch; ++b)
     for (int64_t row = 0; row < 2 * kRows; ++row)
       for (int64_t col = 0; col < 2 * kCols; ++col) {
-        std::vector<double> target(static_cast<std::size_t>(labels * planes), 0.0);
-        double whole = 0;
+        auto mass_of = [&](int64_t j) {
+          double mass = 0;
+          for (int64_t z = 0; z < places; ++z)
+            mass += std::exp(at(search.logits, {b, row, col, j, z}));
+          return mass;
+        };
+        const double whole = mass_of(0) + mass_of(1);
+        std::vector<double> target(static_cast<std::size_t>(labels * places), 0.0);
+        double held[labels] = {0, 0};
         for (int64_t y = 4 * row; y < 4 * row + 4; ++y)
           for (int64_t x = 4 * col; x < 4 * col + 4; ++x) {
             if (at(counted, {b, y, x}) == 0) continue;
             const double d = at(truth.disparity, {b, y, x});
-            double offset = 1e9;
-            int64_t nearest = 0;
-            for (int64_t j = 0; j < labels; ++j) {
-              const double gap = d / 4 - at(search.labels, {b, row, col, j});
-              if (std::abs(gap) < std::abs(offset)) offset = gap, nearest = j;
-            }
             if (static_cast<double>(x) - d < 0) {
               ++out_of_view;
-            } else if (std::abs(offset) > radius) {
-              ++out_of_reach;
-            } else {
-              whole += 1;
+              continue;
+            }
+            double reached = 0;
+            for (int64_t j = 0; j < labels; ++j) {
+              const double offset = d / 4 - at(search.labels, {b, row, col, j});
+              if (std::abs(offset) > radius) continue;
+              reached += mass_of(j);
+              held[j] += 1;
               // The first place is the largest disparity.
-              for (int64_t z = 0; z < planes; ++z)
-                target[static_cast<std::size_t>(nearest * planes + z)] +=
+              for (int64_t z = 0; z < places; ++z)
+                target[static_cast<std::size_t>(j * places + z)] +=
                     std::max(0.0, 1 - std::abs(static_cast<double>(radius - z) - offset));
             }
+            if (reached > 0) {
+              choice -= std::log(reached / whole);
+              ++pixels;
+            } else {
+              ++out_of_reach;
+            }
           }
-        if (whole == 0) continue;
-        double all = 0;
-        auto logits = search.logits[b][row][col].flatten();
-        for (int64_t z = 0; z < labels * planes; ++z) all += std::exp(at(logits, {z}));
-        for (int64_t z = 0; z < labels * planes; ++z)
-          sum -= target[static_cast<std::size_t>(z)] / whole * (at(logits, {z}) - std::log(all));
-        ++count;
+        for (int64_t j = 0; j < labels; ++j) {
+          if (held[j] == 0) continue;
+          for (int64_t z = 0; z < places; ++z)
+            place -= target[static_cast<std::size_t>(j * places + z)] / held[j] *
+                     (at(search.logits, {b, row, col, j, z}) - std::log(mass_of(j)));
+          ++cells;
+        }
       }
-  EXPECT_GT(count, 0);
+  EXPECT_GT(cells, 0);
   EXPECT_GT(out_of_view, 0);
   EXPECT_GT(out_of_reach, 0);
-  EXPECT_NEAR(search_loss(search, truth, counted).item<double>(), sum / count, 1e-11);
+  EXPECT_NEAR(search_loss(search, truth, counted).item<double>(), place / cells + choice / pixels,
+              1e-11);
   check_gradient(
       [&](const Tensor& x) {
         return search_loss({search.labels, x}, truth, counted);
@@ -400,6 +412,7 @@ TEST(SearchLoss, LogitsOfTheTruthFindIt) {
   second.select(3, 2).fill_(std::log(0.25));  // + 0
   EXPECT_TRUE(torch::allclose(search.found(),
                               torch::full({kBatch, 2 * kRows, 2 * kCols}, 2.5, torch::kDouble)));
+  // Nothing is left to choose: the other label has no mass.
   const double entropy = -0.75 * std::log(0.75) - 0.25 * std::log(0.25);
   EXPECT_NEAR(search_loss(search, truth, counted_pixels(truth, 30)).item<double>(), entropy, 1e-9);
 }
