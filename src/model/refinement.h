@@ -11,8 +11,8 @@ namespace nmrf {
 // `refinement` with the sizes and switches of the options.
 MessagePassing make_refinement(const ModelOptions& options);
 
-// Where near the candidates of a fine cell the views match best (option refinement.search; not in
-// the paper).
+// The labels that the search before refinement (option refinement.search; not in the paper) chooses
+// from, and how far inference believes in each.
 struct Candidates {
   torch::Tensor labels;     // [B, H/4, W/4, k] fine pixels
   torch::Tensor log_prior;  // the same shape
@@ -20,6 +20,7 @@ struct Candidates {
 // Of each 4 x 4 block: the mean of every label's hypotheses and of its posterior. No gradient.
 Candidates candidates_of(const Hypotheses& hypotheses);
 
+// Where near its candidates the views of a fine cell match best.
 struct Search {
   torch::Tensor labels;  // [B, H/4, W/4, k] fine pixels
   // [B, H/4, W/4, k, 2 r + 1]: of disparity label + r first, label - r last; one softmax over all.
