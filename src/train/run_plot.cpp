@@ -16,6 +16,8 @@ std::string title_of(const std::string& name) {
       {"loss", "loss"},
       {"init", "initialisation loss"},
       {"proposal", "proposal loss"},
+      {"search_place", "search: place"},
+      {"search_choice", "search: choice"},
       {"epe", "EPE [px]"},
       {"bad1", "bad 1 [%]"},
       {"bad3", "bad 3 [%]"},
