@@ -1,7 +1,5 @@
 #include "ops/attention_fast.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "ops/dispatch.h"
 #include "ops/kernels/attention.h"
 #include "ops/memory.h"
+#include "ops/parallel.h"
 
 namespace nmrf::ops::fast {
 namespace {
@@ -95,7 +94,7 @@ Tensor run_windows(const kernels::WindowShape& shape, const Tensor& qkv, const T
   job.out = mutable_tokens(out);
   job.lse = lse.defined() ? lse.data_ptr<float>() : nullptr;
   const size_t room = kernels::window_forward_scratch(shape);
-  at::parallel_for(0, shape.windows(), 1, [&](int64_t begin, int64_t end) {
+  share(shape.windows(), 1, [&](int64_t begin, int64_t end) {
     auto memory = scratch(room);
     kernels::window_forward(job, begin, end, memory.data_ptr<float>());
   });
@@ -227,7 +226,7 @@ Tensor run_stripes(const Tensor& q, const Tensor& k, const Tensor& v, int64_t he
     job.out = direction(mutable_tokens(out));
     job.lse = sums.defined() ? sums.data_ptr<float>() : nullptr;
     const size_t room = kernels::stripe_forward_scratch(job.shape);
-    at::parallel_for(0, items(job.shape), 1, [&](int64_t begin, int64_t end) {
+    share(items(job.shape), 1, [&](int64_t begin, int64_t end) {
       auto memory = scratch(room);
       kernels::stripe_forward(job, begin, end, memory.data_ptr<float>());
     });
@@ -302,8 +301,8 @@ Tensor run_labels(const Tensor& q, const Tensor& k, const Tensor& v, int64_t hea
   auto out = empty_floats(q.sizes());
   const kernels::LabelForward job{label_shape(q, heads), tokens(q), tokens(k), tokens(v),
                                   mutable_tokens(out)};
-  at::parallel_for(0, job.shape.pixels(), kPixelsAtLeast,
-                   [&](int64_t begin, int64_t end) { kernels::label_forward(job, begin, end); });
+  share(job.shape.pixels(), kPixelsAtLeast,
+        [&](int64_t begin, int64_t end) { kernels::label_forward(job, begin, end); });
   return out;
 }
 
@@ -330,8 +329,8 @@ struct LabelFunction : torch::autograd::Function<LabelFunction> {
                                      mutable_tokens(grad_q),
                                      mutable_tokens(grad_k),
                                      mutable_tokens(grad_v)};
-    at::parallel_for(0, job.shape.pixels(), kPixelsAtLeast,
-                     [&](int64_t begin, int64_t end) { kernels::label_backward(job, begin, end); });
+    share(job.shape.pixels(), kPixelsAtLeast,
+          [&](int64_t begin, int64_t end) { kernels::label_backward(job, begin, end); });
     return {grad_q, grad_k, grad_v, Tensor()};
   }
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/parallel.h"
+
 namespace nmrf::ops::conv {
 namespace {
 
@@ -14,8 +16,8 @@ std::size_t size(int64_t n) { return static_cast<std::size_t>(n); }
 // f(begin, end) over units of work.
 template <class F>
 void parallel(std::size_t units, const F& f) {
-  at::parallel_for(0, static_cast<int64_t>(units), 1,
-                   [&](int64_t begin, int64_t end) { f(size(begin), size(end)); });
+  share(static_cast<int64_t>(units), 1,
+        [&](int64_t begin, int64_t end) { f(size(begin), size(end)); });
 }
 
 Tensor floats(std::size_t count) { return empty_floats({static_cast<int64_t>(count)}); }
@@ -77,7 +79,9 @@ void Conv::pack() {
   const float* w = weight_.data_ptr<float>();
   if (winograd()) {
     packed_ = floats(winograd_weights_size(size(in_), size(out_)));
-    winograd_weights(w, size(out_), size(in_), packed_.data_ptr<float>());
+    parallel(size(in_), [&](std::size_t begin, std::size_t end) {
+      winograd_weights(w, size(out_), size(in_), packed_.data_ptr<float>(), begin, end);
+    });
   } else {
     const Direct op = direct_op(1);
     packed_ = floats(direct_weights_size(op));
@@ -89,7 +93,10 @@ void Conv::pack_backward() {
   const float* w = weight_.data_ptr<float>();
   if (winograd() && !packed_backward_.defined()) {
     packed_backward_ = floats(winograd_weights_size(size(out_), size(in_)));
-    winograd_weights_backward(w, size(out_), size(in_), packed_backward_.data_ptr<float>());
+    parallel(size(out_), [&](std::size_t begin, std::size_t end) {
+      winograd_weights_backward(w, size(out_), size(in_), packed_backward_.data_ptr<float>(), begin,
+                                end);
+    });
   } else if (!winograd() && !direct_backward_) {
     direct_backward_.emplace(direct_op(1), w);
   }

@@ -1,13 +1,12 @@
 #include "ops/cost_volume_fast.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "ops/dispatch.h"
 #include "ops/kernels/label_volume.h"
 #include "ops/kernels/pack.h"
 #include "ops/memory.h"
+#include "ops/parallel.h"
 #include "ops/pixel_map.h"
 #include "ops/token_rows.h"
 
@@ -90,7 +89,7 @@ Results run_forward(const VolumeShape& s, const Tensor& left, const Tensor& righ
   const kernels::VolumeOut out{r.lines.data_ptr<float>(), r.cost.data_ptr<float>(),
                                r.prob.data_ptr<float>(), r.seeds.data_ptr<int64_t>()};
   const auto left_map = pixel_map(left), right_map = pixel_map(right);
-  at::parallel_for(0, s.rows(), 1, [&](int64_t begin, int64_t end) {
+  share(s.rows(), 1, [&](int64_t begin, int64_t end) {
     kernels::label_volume_forward(s, left_map, right_map, packed.weights, out, begin, end);
   });
   return r;
@@ -177,7 +176,7 @@ constexpr int64_t kPixelsAtLeast = 256;  // a thread
 Tensor run_lookup(const Tensor& lines, const Tensor& seeds, int64_t radius) {
   const auto s = lookup_shape(lines, seeds);
   auto out = empty_floats({s.batch, s.height, s.width, s.labels, s.groups * (2 * radius + 1)});
-  at::parallel_for(0, s.rows() * s.width, kPixelsAtLeast, [&](int64_t begin, int64_t end) {
+  share(s.rows() * s.width, kPixelsAtLeast, [&](int64_t begin, int64_t end) {
     kernels::volume_lookup(s, lines.data_ptr<float>(), seeds.data_ptr<int64_t>(), radius,
                            out.data_ptr<float>(), begin, end);
   });
@@ -202,7 +201,7 @@ struct LookupFunction : torch::autograd::Function<LookupFunction> {
                                  context->saved_data["groups"].toInt()});
     const auto s = lookup_shape(d_lines, seeds);
     const int64_t radius = context->saved_data["radius"].toInt();
-    at::parallel_for(0, s.rows() * s.width, kPixelsAtLeast, [&](int64_t begin, int64_t end) {
+    share(s.rows() * s.width, kPixelsAtLeast, [&](int64_t begin, int64_t end) {
       kernels::volume_lookup_backward(s, from.data_ptr<float>(), seeds.data_ptr<int64_t>(), radius,
                                       d_lines.data_ptr<float>(), begin, end);
     });

@@ -1,10 +1,9 @@
 #include "ops/encoding.h"
 
-#include <ATen/Parallel.h>
-
 #include "ops/dispatch.h"
 #include "ops/kernels/patches.h"
 #include "ops/memory.h"
+#include "ops/parallel.h"
 
 namespace nmrf::ops {
 namespace {
@@ -24,7 +23,7 @@ torch::Tensor encode_disparity(const torch::Tensor& labels, int64_t range, int64
   auto shape = labels.sizes().vec();
   shape.push_back(2 * frequencies + 1);
   auto result = empty_floats(shape);
-  at::parallel_for(0, from.numel(), 512, [&](int64_t begin, int64_t end) {
+  share(from.numel(), 512, [&](int64_t begin, int64_t end) {
     kernels::encode_labels(from.data_ptr<float>(), static_cast<float>(range), frequencies,
                            result.data_ptr<float>(), begin, end);
   });

@@ -1,10 +1,9 @@
 #include "ops/patches.h"
 
-#include <ATen/Parallel.h>
-
 #include "ops/dispatch.h"
 #include "ops/kernels/patches.h"
 #include "ops/memory.h"
+#include "ops/parallel.h"
 
 namespace nmrf::ops {
 namespace {
@@ -45,7 +44,7 @@ constexpr int64_t kRowsAtLeast = 2;  // a thread
 Tensor run_refined(const Tensor& labels, const Tensor& offsets) {
   const int64_t batch = labels.size(0), h = labels.size(1), w = labels.size(2);
   auto out = empty_floats({batch, 4 * h, 4 * w});
-  at::parallel_for(0, batch * h, kRowsAtLeast, [&](int64_t begin, int64_t end) {
+  share(batch * h, kRowsAtLeast, [&](int64_t begin, int64_t end) {
     kernels::unfold_offsets(labels.data_ptr<float>(), offsets.data_ptr<float>(), w,
                             out.data_ptr<float>(), begin, end);
   });
@@ -63,12 +62,11 @@ struct RefinedFunction : torch::autograd::Function<RefinedFunction> {
     const Tensor &labels = saved[0], &offsets = saved[1];
     const auto from = above[0].contiguous();
     auto gradient = empty_floats(offsets.sizes());
-    at::parallel_for(
-        0, labels.size(0) * labels.size(1), kRowsAtLeast, [&](int64_t begin, int64_t end) {
-          kernels::unfold_offsets_backward(labels.data_ptr<float>(), offsets.data_ptr<float>(),
-                                           from.data_ptr<float>(), labels.size(2),
-                                           gradient.data_ptr<float>(), begin, end);
-        });
+    share(labels.size(0) * labels.size(1), kRowsAtLeast, [&](int64_t begin, int64_t end) {
+      kernels::unfold_offsets_backward(labels.data_ptr<float>(), offsets.data_ptr<float>(),
+                                       from.data_ptr<float>(), labels.size(2),
+                                       gradient.data_ptr<float>(), begin, end);
+    });
     // A label moves all the offsets of its patch.
     auto d_labels = context->needs_input_grad(0) ? gradient.sum(-1) : Tensor();
     return {d_labels, gradient};
@@ -100,8 +98,8 @@ Winners take_winners(const Tensor& score, const Tensor& disparity) {
   const kernels::WinnersOut out{winners.disparity.data_ptr<float>(),
                                 winners.confidence.data_ptr<float>(),
                                 winners.index.data_ptr<int64_t>()};
-  at::parallel_for(0, batch * h, 1,
-                   [&](int64_t begin, int64_t end) { kernels::pick_winners(in, out, begin, end); });
+  share(batch * h, 1,
+        [&](int64_t begin, int64_t end) { kernels::pick_winners(in, out, begin, end); });
   return winners;
 }
 
@@ -113,7 +111,7 @@ Tensor median_reduce(const Tensor& disparity) {
   const int64_t batch = disparity.size(0), h = disparity.size(1) / 4, w = disparity.size(2) / 4;
   const auto from = disparity.contiguous();
   auto out = empty_floats({batch, h, w});
-  at::parallel_for(0, batch * h, kRowsAtLeast, [&](int64_t begin, int64_t end) {
+  share(batch * h, kRowsAtLeast, [&](int64_t begin, int64_t end) {
     kernels::median_of_blocks(from.data_ptr<float>(), w, out.data_ptr<float>(), begin, end);
   });
   return out;

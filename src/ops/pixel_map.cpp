@@ -1,9 +1,8 @@
 #include "ops/pixel_map.h"
 
-#include <ATen/Parallel.h>
-
 #include "ops/kernels/patches.h"
 #include "ops/memory.h"
+#include "ops/parallel.h"
 
 namespace nmrf::ops {
 
@@ -15,7 +14,7 @@ torch::Tensor channels_last(const torch::Tensor& map) {
   auto result = empty_floats({batch, h, w, channels});
   const float* from = map.data_ptr<float>();
   float* to = result.data_ptr<float>();
-  at::parallel_for(0, batch * h, 4, [&](int64_t begin, int64_t end) {
+  share(batch * h, 4, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
       kernels::transpose_map(from + row / h * map.stride(0) + row % h * w, map.stride(1), channels,
                              w, to + row * w * channels);

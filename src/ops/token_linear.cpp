@@ -125,13 +125,11 @@ std::vector<Tensor> run_forward(const Inputs& in) {
     results.push_back(empty_floats(sizes));
     y[i] = {results.back().data_ptr<float>(), static_cast<std::size_t>(sizes.back())};
   }
-  const int64_t count = call.x.size(0);
-  tokens::for_ranges(count, call.labels, tokens::range_count(count),
-                     [&](std::size_t begin, std::size_t end, int64_t) {
-                       tokens::token_projection_forward(
-                           call.map, tokens::input_rows(call.x), tokens::input_rows(call.extra),
-                           tokens::input_rows(residual), y, begin, end);
-                     });
+  tokens::share_rows(call.x.size(0), call.labels, [&](std::size_t begin, std::size_t end) {
+    tokens::token_projection_forward(call.map, tokens::input_rows(call.x),
+                                     tokens::input_rows(call.extra), tokens::input_rows(residual),
+                                     y, begin, end);
+  });
   return results;
 }
 

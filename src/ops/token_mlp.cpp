@@ -110,12 +110,10 @@ Tensor run_forward(const Inputs& in) {
   sizes.back() = in.weight[in.layers - 1].size(0);
   auto result = empty_floats(sizes);
   const tokens::OutputRows y{result.data_ptr<float>(), static_cast<std::size_t>(sizes.back())};
-  const int64_t count = call.x.size(0);
-  tokens::for_ranges(count, 1, tokens::range_count(count),
-                     [&](std::size_t begin, std::size_t end, int64_t) {
-                       tokens::token_mlp_forward(call.mlp, tokens::input_rows(call.x),
-                                                 tokens::input_rows(call.message), y, begin, end);
-                     });
+  tokens::share_rows(call.x.size(0), 1, [&](std::size_t begin, std::size_t end) {
+    tokens::token_mlp_forward(call.mlp, tokens::input_rows(call.x),
+                              tokens::input_rows(call.message), y, begin, end);
+  });
   return result;
 }
 

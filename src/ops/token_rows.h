@@ -1,12 +1,12 @@
 // How the token operators see tensors: as rows of channels, split among threads.
 #pragma once
 
-#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 
 #include "ops/kernels/tiles.h"
+#include "ops/parallel.h"
 
 namespace nmrf::ops::tokens {
 
@@ -40,19 +40,31 @@ inline torch::Tensor unless_stand_in(const torch::Tensor& tensor) {
   return tensor.dim() == 1 && tensor.size(0) == 0 ? torch::Tensor() : tensor;
 }
 
+constexpr int64_t kTile = 12;  // rows of a register tile
+
+// f(begin, end) over `tokens` rows, shared by the threads; boundaries are multiples of `labels`.
+template <class F>
+void share_rows(int64_t tokens, int64_t labels, const F& f) {
+  const int64_t unit = kTile * labels;
+  share((tokens + unit - 1) / unit, 4, [&](int64_t begin, int64_t end) {
+    f(static_cast<std::size_t>(begin * unit),
+      static_cast<std::size_t>(std::min(end * unit, tokens)));
+  });
+}
+
 // Into how many ranges to split `tokens` rows: one a thread, none smaller than a few register
 // tiles.
 inline int64_t range_count(int64_t tokens) {
   const int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
-  return std::clamp<int64_t>(tokens / 24, 1, threads);
+  return std::clamp<int64_t>(tokens / (2 * kTile), 1, threads);
 }
 
 // Calls f(begin, end, range) for each range on its own thread; boundaries are multiples of
 // `labels`. The split depends on nothing but the arguments: sums kept per range repeat exactly.
 template <class F>
 void for_ranges(int64_t tokens, int64_t labels, int64_t ranges, const F& f) {
-  const int64_t unit = 12 * labels, share = (tokens + ranges - 1) / ranges;
-  const int64_t each = (share + unit - 1) / unit * unit;
+  const int64_t unit = kTile * labels, portion = (tokens + ranges - 1) / ranges;
+  const int64_t each = (portion + unit - 1) / unit * unit;
   at::parallel_for(0, ranges, 1, [&](int64_t first, int64_t last) {
     for (int64_t range = first; range < last; ++range) {
       const int64_t begin = std::min(range * each, tokens), end = std::min(begin + each, tokens);

@@ -1,9 +1,8 @@
 #include "ops/warp.h"
 
-#include <ATen/Parallel.h>
-
 #include "ops/dispatch.h"
 #include "ops/memory.h"
+#include "ops/parallel.h"
 #include "ops/pixel_map.h"
 
 namespace nmrf::ops {
@@ -100,7 +99,7 @@ Tensor run_forward(const Maps& maps) {
   const auto& s = maps.shape;
   auto out = empty_floats({s.batch, s.height, s.width, s.labels, s.wide()});
   const auto in = maps.in();
-  at::parallel_for(0, s.rows(), 1, [&](int64_t begin, int64_t end) {
+  share(s.rows(), 1, [&](int64_t begin, int64_t end) {
     kernels::label_feature_forward(s, in, out.data_ptr<float>(), begin, end);
   });
   return out;
@@ -118,7 +117,7 @@ variable_list run_backward(const Maps& maps, const Tensor& above, const bool (&w
   const auto in = maps.in();
   const kernels::FeatureMapsOut out{mutable_pixel_map(left1), mutable_pixel_map(right1),
                                     mutable_pixel_map(left2), mutable_pixel_map(right2)};
-  at::parallel_for(0, s.rows(), 1, [&](int64_t begin, int64_t end) {
+  share(s.rows(), 1, [&](int64_t begin, int64_t end) {
     kernels::label_feature_backward(s, in, contiguous.data_ptr<float>(), out, begin, end);
   });
   return {as_map(left1), as_map(right1), as_map(left2), as_map(right2)};

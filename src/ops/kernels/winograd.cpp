@@ -322,12 +322,13 @@ HWY_INLINE void store_weights(const float (&taps)[9][kLanes], float* to, std::si
 // Weight of (result, input, tap) is w[result * by_result + input * by_input + tap], taps backwards
 // if flipped.
 void pack_weights(const float* w, std::size_t results, std::size_t by_result, std::size_t inputs,
-                  std::size_t by_input, bool flipped, float* packed) {
+                  std::size_t by_input, bool flipped, float* packed, std::size_t begin,
+                  std::size_t end) {
   for (std::size_t n = 0; n < results; n += panel_vectors(results) * kLanes) {
     const std::size_t width = panel_width(results, n);
     float* panel = packed + n * kWinogradPoints * inputs;
     for (std::size_t v = 0; v < width; v += kLanes)
-      for (std::size_t i = 0; i < inputs; ++i) {
+      for (std::size_t i = begin; i < end; ++i) {
         float taps[9][kLanes] = {};
         for (std::size_t l = 0; l < kLanes && n + v + l < results; ++l) {
           const float* from = w + (n + v + l) * by_result + i * by_input;
@@ -408,12 +409,14 @@ std::size_t Winograd::unit_pixels(std::size_t unit) const {
   return pixels;
 }
 
-void winograd_weights(const float* w, std::size_t out, std::size_t in, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_weights)(w, out, 9 * in, in, 9, false, packed);
+void winograd_weights(const float* w, std::size_t out, std::size_t in, float* packed,
+                      std::size_t begin, std::size_t end) {
+  HWY_DYNAMIC_DISPATCH(pack_weights)(w, out, 9 * in, in, 9, false, packed, begin, end);
 }
 
-void winograd_weights_backward(const float* w, std::size_t out, std::size_t in, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_weights)(w, in, 9, out, 9 * in, true, packed);
+void winograd_weights_backward(const float* w, std::size_t out, std::size_t in, float* packed,
+                               std::size_t begin, std::size_t end) {
+  HWY_DYNAMIC_DISPATCH(pack_weights)(w, in, 9, out, 9 * in, true, packed, begin, end);
 }
 
 void winograd_forward(const Winograd& op, const Source& x, const float* packed,
