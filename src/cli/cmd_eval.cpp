@@ -28,7 +28,7 @@ struct Settings {
   std::vector<std::string> datasets, roots, models, baselines, set;
   std::string protocol, list;
   MatcherOptions matcher;
-  double scale = 1;
+  double scale = 0;
   bool proposals = false, ablate = false;
   std::string output, report, json, csv;
   std::size_t report_images = 100, first = 0;
@@ -71,9 +71,7 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--max-disp", s.matcher.max_disp, "Largest disparity, pixels (0: the model's)")
       ->check(CLI::Range(0, 16384))
       ->group(what);
-  app.add_option("--scale", s.scale, "Resize images before matching; maps are compared full size")
-      ->check(CLI::Range(0.02, 16.0))
-      ->group(what);
+  add_scale(app, s.scale, "As for nmrf match; maps are compared at full size")->group(what);
   app.add_option("--device", s.matcher.device, "auto, cpu, cuda or cuda:N")
       ->capture_default_str()
       ->group(what);

@@ -45,8 +45,7 @@ int cmd_submit(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--max-disp", matcher.max_disp, "Largest disparity, pixels (0: the model's)")
       ->check(CLI::Range(0, 16384));
-  app.add_option("--scale", how.scale, "Resize images before matching; maps keep the full size")
-      ->check(CLI::Range(0.02, 16.0));
+  add_scale(app, how.scale, "As for nmrf match; maps keep the full size");
   app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--set", matcher.set, "Change a model option, e.g. seeds.labels=2");
   app.add_flag("--partial", options.partial,

@@ -62,6 +62,19 @@ int parse(CLI::App& app, int argc, char** argv) {
   return -1;
 }
 
+CLI::Option* add_scale(CLI::App& app, double& scale, const std::string& text) {
+  auto read = [&scale](const std::string& given) {
+    const bool automatic = given == "auto";
+    if (!automatic && (!CLI::detail::lexical_cast(given, scale) || !(scale >= 0.02 && scale <= 16)))
+      throw CLI::ValidationError("--scale",
+                                 given + " is neither a factor from 0.02 to 16 nor auto");
+    if (automatic) scale = 0;
+  };
+  return app.add_option_function<std::string>("--scale", read, text)
+      ->type_name("FACTOR|auto")
+      ->default_str("auto");
+}
+
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
 ProgressLine::~ProgressLine() { clear(); }
 

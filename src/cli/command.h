@@ -40,6 +40,9 @@ struct CommonOptions {
 // Parses; on --help or a mistake prints and returns the exit code to end with (0 or 2), else -1.
 int parse(CLI::App& app, int argc, char** argv);
 
+// --scale FACTOR, or "auto", which is 0 in `scale` (see MatchOptions::scale).
+CLI::Option* add_scale(CLI::App& app, double& scale, const std::string& text);
+
 // The argument of --size, WIDTHxHEIGHT; throws Error(kUsage) when it is not, or a side is below
 // `least`.
 struct ImageSize {

@@ -46,8 +46,9 @@ Prediction MatcherMethod::predict(const cv::Mat& left, const cv::Mat& right) con
   Prediction prediction;
   prediction.disparity = result.map;
   prediction.confidence = result.confidence;
-  // Cells of scaled images do not line up with those of the truth.
-  if (how_.scale == 1) {
+  // Cells of scaled images do not line up with those of the truth; left to the model, they are
+  // those of the images as they are.
+  if (how_.scale == 0 || how_.scale == 1) {
     prediction.labels = result.labels;
     prediction.seeds = result.seeds;
   }

@@ -61,10 +61,12 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_option("--max-disp", matcher.max_disp, "Largest disparity, pixels (0: the model's)")
       ->check(CLI::Range(0, 16384))
       ->group(kMatching);
-  app.add_option("--scale", match.scale, "Resize the images first; intrinsics are scaled along")
-      ->check(CLI::Range(0.02, 16.0))
+  add_scale(
+      app, match.scale,
+      "Resize the images first, intrinsics along; 1: as they are; auto: as the model does best, "
+      "results at the original size")
       ->group(kMatching);
-  app.add_flag("--full-size", match.full_size, "With --scale: results at the original size")
+  app.add_flag("--full-size", match.full_size, "With --scale FACTOR: results at the original size")
       ->group(kMatching);
   app.add_flag("--no-checks", no_checks, "Skip the check for swapped or unrectified images")
       ->group(kMatching);
@@ -96,8 +98,6 @@ void MatchSettings::add_to(CLI::App& app) {
 
 void MatchSettings::validate() const {
   check(!output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder or a file");
-  check(std::isfinite(match.scale), ErrorKind::kUsage, "--scale {}: expected a factor such as 0.5",
-        match.scale);
   check(lr_threshold >= 0 && std::isfinite(lr_threshold), ErrorKind::kUsage,
         "--lr-threshold {}: expected pixels, 0 or more", lr_threshold);
   cloud.validate();

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -23,6 +24,9 @@ struct Matcher::State {
   mutable Network network{nullptr};
   torch::Device device{torch::kCPU};
   std::string device_name;
+
+  // left, right: CV_8UC3, the size to match.
+  Disparity match(const cv::Mat& left, const cv::Mat& right, bool keep_labels) const;
 };
 
 namespace {
@@ -75,6 +79,22 @@ cv::Mat resized(const cv::Mat& image, cv::Size size) {
   return result;
 }
 
+// To what the model is made for: see ModelOptions::enlarge. map: of the images as they are.
+double best_scale(const cv::Mat& map, int enlarge, int max_disp) {
+  constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
+  constexpr double kPixels = 2e6;            // keeps time and memory bounded
+  constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
+  if (enlarge == 0) return 1;
+  cv::Mat values = map.reshape(1, 1).clone();
+  auto* first = values.ptr<float>();
+  auto* near = first + static_cast<std::ptrdiff_t>(0.98 * static_cast<double>(values.total()));
+  std::nth_element(first, near, first + values.total());
+  const double room = std::min<double>(enlarge, kCovered * max_disp) / std::max(*near, 1.0f);
+  const double scale =
+      std::min({kMost, room, std::sqrt(kPixels / static_cast<double>(map.total()))});
+  return scale < kLeast ? 1 : scale;
+}
+
 void warn_of_limit(const cv::Mat& disparity, int max_disp) {
   // The last plane stands for max_disp - 8; beyond it nothing can be found.
   const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
@@ -87,6 +107,35 @@ void warn_of_limit(const cv::Mat& disparity, int max_disp) {
 }
 
 }  // namespace
+
+Disparity Matcher::State::match(const cv::Mat& left, const cv::Mat& right, bool keep_labels) const {
+  Disparity result;
+  try {
+    torch::NoGradGuard no_grad;
+    auto left_tensor = pad_images(to_tensor(left)).to(device);
+    auto right_tensor = pad_images(to_tensor(right)).to(device);
+    ForwardOptions lean;
+    lean.lean = true;
+    auto out = network->forward(left_tensor, right_tensor, lean);
+    result.map = to_mat(out.disparity, left.rows, left.cols);
+    result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
+    if (keep_labels) {
+      result.labels = to_cells(8 * out.proposals.labels);
+      result.seeds = to_cells(8 * out.proposals.seeds.seeds.to(torch::kFloat));
+    }
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    check(text.find("memory") == std::string::npos, ErrorKind::kDevice,
+          "not enough memory on {} for a {}x{} pair. Try --scale 0.5 or a smaller --max-disp "
+          "(now {}).",
+          device_name, left.cols, left.rows, network->options().max_disp);
+    fail(ErrorKind::kFailure, "matching failed inside libtorch: {}", text);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::kDevice, "not enough memory for a {}x{} pair. Try --scale 0.5.", left.cols,
+         left.rows);
+  }
+  return result;
+}
 
 Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Matcher::~Matcher() {
@@ -139,12 +188,12 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
   check(left.size() == right.size(), ErrorKind::kInput,
         "the left image is {}x{} and the right one {}x{}; a rectified pair has one size", left.cols,
         left.rows, right.cols, right.rows);
-  check(how.scale > 0.01 && how.scale < 100, ErrorKind::kUsage,
-        "scale is {}; expected a factor such as 0.5", how.scale);
+  check(how.scale == 0 || (how.scale > 0.01 && how.scale < 100), ErrorKind::kUsage,
+        "scale is {}; expected a factor such as 0.5, or 0 (the model's choice)", how.scale);
   check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
         "candidate labels are kept for the left view only");
   const cv::Size original = left.size();
-  if (how.scale != 1) {
+  if (how.scale != 0 && how.scale != 1) {
     const cv::Size size(static_cast<int>(std::lround(original.width * how.scale)),
                         static_cast<int>(std::lround(original.height * how.scale)));
     check(size.width > 0 && size.height > 0, ErrorKind::kInput,
@@ -162,37 +211,24 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     right = swapped;
   }
 
-  Disparity result;
-  try {
-    torch::NoGradGuard no_grad;
-    auto left_tensor = pad_images(to_tensor(left)).to(state_->device);
-    auto right_tensor = pad_images(to_tensor(right)).to(state_->device);
-    ForwardOptions lean;
-    lean.lean = true;
-    auto out = state_->network->forward(left_tensor, right_tensor, lean);
-    result.map = to_mat(out.disparity, left.rows, left.cols);
-    result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
-    if (how.keep_labels) {
-      result.labels = to_cells(8 * out.proposals.labels);
-      result.seeds = to_cells(8 * out.proposals.seeds.seeds.to(torch::kFloat));
+  const int limit = state_->network->options().max_disp;
+  Disparity result = state_->match(left, right, how.keep_labels);
+  warn_of_limit(result.map, limit);
+  if (how.scale == 0) {
+    const double scale = best_scale(result.map, state_->network->options().enlarge, limit);
+    if (scale > 1) {
+      const cv::Size size(static_cast<int>(std::lround(left.cols * scale)),
+                          static_cast<int>(std::lround(left.rows * scale)));
+      Disparity finer = state_->match(resized(left, size), resized(right, size), false);
+      result.map = finer.map;
+      result.confidence = finer.confidence;
     }
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    check(text.find("memory") == std::string::npos, ErrorKind::kDevice,
-          "not enough memory on {} for a {}x{} pair. Try --scale 0.5 or a smaller --max-disp "
-          "(now {}).",
-          state_->device_name, left.cols, left.rows, max_disp());
-    fail(ErrorKind::kFailure, "matching failed inside libtorch: {}", text);
-  } catch (const std::bad_alloc&) {
-    fail(ErrorKind::kDevice, "not enough memory for a {}x{} pair. Try --scale 0.5.", left.cols,
-         left.rows);
   }
-  warn_of_limit(result.map, max_disp());
   if (how.view == View::kRight) {
     result.map = mirrored(result.map);
     result.confidence = mirrored(result.confidence);
   }
-  if (how.full_size && result.map.size() != original) {
+  if ((how.full_size || how.scale == 0) && result.map.size() != original) {
     const double grown = static_cast<double>(original.width) / result.map.cols;
     cv::resize(result.map, result.map, original, 0, 0, cv::INTER_NEAREST);
     result.map *= grown;

@@ -31,6 +31,7 @@ ModelOptions fast_options() {
   o.refinement_heads = 4;
   o.refinement_search = 2;
   o.mlp_ratio = 3;
+  o.enlarge = 160;
   return o;
 }
 
@@ -101,6 +102,7 @@ void ModelOptions::validate() const {
   require(refinement_search == 0 || feature_channels % gamma2_groups == 0, "gamma2.groups",
           gamma2_groups, "a divisor of backbone.features where refinement.search is on");
   positive("mlp_ratio", mlp_ratio, 16);
+  require(enlarge >= 0 && enlarge <= 16384, "match.enlarge", enlarge, "0 to 16384");
 }
 
 std::vector<std::string> preset_names() { return {"paper", "fast"}; }

@@ -91,6 +91,11 @@ struct ModelOptions {
 
   int mlp_ratio = 4;  // hidden channels of every message passing MLP, times its width
 
+  // How images are matched, a run-time choice: where their disparities allow it, a second time and
+  // enlarged, at most twice and so far that 98 % of the disparities stay below this many pixels. 0:
+  // only as they are.
+  int enlarge = 0;
+
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
     visit("backbone.stem", self.backbone_stem, "channels of the stem");
@@ -133,6 +138,7 @@ struct ModelOptions {
     visit("refinement.window", self.refinement_window, "window side");
     visit("refinement.search", self.refinement_search, "columns searched around a start label");
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
+    visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
   }
 
   // Planes of the cost volume: one a coarse pixel.

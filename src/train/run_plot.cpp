@@ -49,6 +49,7 @@ std::vector<std::string> known_curves(const std::vector<RunLog>& runs) {
   for (const char* name : {"loss", "epe", "bad1", "bad3", "d1", "init", "proposal"})
     take(name, true);
   take("coarse_", false);
+  take("search_", false);
   take("fine_", false);
   for (const char* name : {"lr", "grad_norm", "samples_per_second", "data_wait", "skipped"})
     take(name, true);

@@ -1,8 +1,10 @@
 // The library's front door.
 #include "nmrf/matcher.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <opencv2/imgproc.hpp>
 #include <set>
 #include <thread>
@@ -16,7 +18,8 @@ namespace nmrf {
 namespace {
 
 const Matcher& matcher() {
-  static Matcher instance = Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64});
+  static Matcher instance =
+      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0"}});
   return instance;
 }
 
@@ -95,6 +98,47 @@ TEST(Matcher, ScaleScalesSizeAndDisparity) {
   EXPECT_FLOAT_EQ(full.map.at<float>(20, 20), 2 * half.map.at<float>(10, 10));
 }
 
+// The model's choice: as the images are, and again enlarged as far as their disparities allow.
+TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
+  cv::Mat wide, coarse = random_image(24, 40, CV_8UC3, 11);
+  cv::resize(coarse, wide, {}, 4, 4, cv::INTER_CUBIC);
+  const int shift = 8;  // pixels of disparity
+  const cv::Mat left = wide.colRange(0, wide.cols - shift), right = wide.colRange(shift, wide.cols);
+  auto load = [](int enlarge) {
+    return Matcher::load(NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
+                         {.device = "cpu", .set = {fmt::format("match.enlarge={}", enlarge)}});
+  };
+  Matcher never = load(0);
+  const Disparity plain = never.match(left, right, {.scale = 1});
+  EXPECT_TRUE(same(never.match(left, right).map, plain.map));
+  std::vector<float> values(plain.map.begin<float>(), plain.map.end<float>());
+  std::sort(values.begin(), values.end());
+  const double near = values[static_cast<std::size_t>(0.98 * static_cast<double>(values.size()))];
+  ASSERT_GT(near, 5);
+  ASSERT_LT(near, 60);
+  // Less than 1.2 times is not worth another pass, more than twice is not done.
+  for (const auto& [times, scale] : std::vector<std::pair<double, double>>{{1.1, 1}, {3, 2}}) {
+    SCOPED_TRACE(times);
+    Matcher matcher = load(static_cast<int>(times * near));
+    const Disparity chosen = matcher.match(left, right);
+    EXPECT_EQ(chosen.map.size(), left.size());
+    const Disparity expected = never.match(left, right, {.scale = scale, .full_size = true});
+    EXPECT_TRUE(same(chosen.map, expected.map));
+    EXPECT_TRUE(same(chosen.confidence, expected.confidence));
+    const MatchOptions other{.view = View::kRight, .scale = scale, .full_size = true};
+    EXPECT_TRUE(same(matcher.match(left, right, {.view = View::kRight}).map,
+                     never.match(left, right, other).map));
+    // Labels stay those of the images as they are.
+    EXPECT_EQ(matcher.match(left, right, {.keep_labels = true}).labels.size(), cv::Size(19, 12));
+  }
+  // In between, as far as the disparities stay below the limit.
+  const int limit = static_cast<int>(1.5 * near);
+  const Disparity some = load(limit).match(left, right);
+  const Disparity expected = never.match(left, right, {.scale = limit / near, .full_size = true});
+  EXPECT_LT(cv::mean(cv::abs(some.map - expected.map))[0], 0.1);
+  EXPECT_FALSE(same(some.map, plain.map));
+}
+
 TEST(Matcher, KeepsLabelsAndSeeds) {
   cv::Mat left = random_image(37, 61, CV_8UC3, 5), right = random_image(37, 61, CV_8UC3, 6);
   Disparity plain = matcher().match(left, right);
@@ -165,7 +209,7 @@ TEST(Matcher, BadInputIsNamed) {
     cv::Mat floats(40, 40, CV_32FC3, cv::Scalar::all(1));
     matcher().match(floats, floats);
   });
-  test::error_of(ErrorKind::kUsage, [&] { matcher().match(image, image, {.scale = 0}); });
+  test::error_of(ErrorKind::kUsage, [&] { matcher().match(image, image, {.scale = -1}); });
   test::error_of(ErrorKind::kUsage, [] { Matcher::load("formula:fast", {.device = "tpu"}); });
   test::error_of(ErrorKind::kUsage, [] { Matcher::load("formula:fast", {.max_disp = -8}); });
   test::error_of(ErrorKind::kUsage, [] { Matcher::load("formula:none"); });
