@@ -32,11 +32,13 @@ MatcherMethod::MatcherMethod(std::string name, const std::string& model,
                              const MatcherOptions& options, const MatchOptions& how)
     : name_(std::move(name)), how_(how), matcher_(Matcher::load(model, options)) {
   how_.full_size = true;
-  about_ = {
-      {"model", model_name(model)}, {"sha256", by_formula(model) ? model : sha256_of_file(model)},
-      {"set", options.set},         {"max_disp", matcher_.max_disp()},
-      {"scale", how.scale},         {"device", matcher_.device()},
-      {"nmrf", NMRF_VERSION}};
+  about_ = {{"model", model_name(model)},
+            {"sha256", by_formula(model) ? model : sha256_of_file(model)},
+            {"set", options.set},
+            {"max_disp", matcher_.max_disp()},
+            {"scale", how.scale == 0 ? nlohmann::json("auto") : nlohmann::json(how.scale)},
+            {"device", matcher_.device()},
+            {"nmrf", NMRF_VERSION}};
 }
 
 Prediction MatcherMethod::predict(const cv::Mat& left, const cv::Mat& right) const {

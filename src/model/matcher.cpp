@@ -219,6 +219,7 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     if (scale > 1) {
       const cv::Size size(static_cast<int>(std::lround(left.cols * scale)),
                           static_cast<int>(std::lround(left.rows * scale)));
+      log_debug("matched again at {:.2f} times the size", scale);
       Disparity finer = state_->match(resized(left, size), resized(right, size), false);
       result.map = finer.map;
       result.confidence = finer.confidence;
