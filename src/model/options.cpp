@@ -31,7 +31,7 @@ ModelOptions fast_options() {
   o.refinement_heads = 4;
   o.refinement_search = 2;
   o.mlp_ratio = 3;
-  o.enlarge = 160;
+  o.enlarge = 128;
   return o;
 }
 
