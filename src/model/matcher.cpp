@@ -72,10 +72,13 @@ cv::Mat mirrored(const cv::Mat& image) {
   return result;
 }
 
-cv::Mat resized(const cv::Mat& image, cv::Size size) {
+cv::Mat resized(const cv::Mat& image, double scale) {
+  const cv::Size size(static_cast<int>(std::lround(image.cols * scale)),
+                      static_cast<int>(std::lround(image.rows * scale)));
+  check(size.width > 0 && size.height > 0, ErrorKind::kInput,
+        "a scale of {} leaves nothing of the {}x{} images", scale, image.cols, image.rows);
   cv::Mat result;
-  const bool shrinks = size.area() < image.size().area();
-  cv::resize(image, result, size, 0, 0, shrinks ? cv::INTER_AREA : cv::INTER_CUBIC);
+  cv::resize(image, result, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
   return result;
 }
 
@@ -194,13 +197,8 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
         "candidate labels are kept for the left view only");
   const cv::Size original = left.size();
   if (how.scale != 0 && how.scale != 1) {
-    const cv::Size size(static_cast<int>(std::lround(original.width * how.scale)),
-                        static_cast<int>(std::lround(original.height * how.scale)));
-    check(size.width > 0 && size.height > 0, ErrorKind::kInput,
-          "a scale of {} leaves nothing of the {}x{} images", how.scale, original.width,
-          original.height);
-    left = resized(left, size);
-    right = resized(right, size);
+    left = resized(left, how.scale);
+    right = resized(right, how.scale);
   }
   check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
         "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
@@ -217,10 +215,8 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
   if (how.scale == 0) {
     const double scale = best_scale(result.map, state_->network->options().enlarge, limit);
     if (scale > 1) {
-      const cv::Size size(static_cast<int>(std::lround(left.cols * scale)),
-                          static_cast<int>(std::lround(left.rows * scale)));
       log_debug("matched again at {:.2f} times the size", scale);
-      Disparity finer = state_->match(resized(left, size), resized(right, size), false);
+      Disparity finer = state_->match(resized(left, scale), resized(right, scale), false);
       result.map = finer.map;
       result.confidence = finer.confidence;
     }

@@ -288,7 +288,7 @@ struct StripeFunction : torch::autograd::Function<StripeFunction> {
 
 // ---- Labels ------------------------------------------------------------------------------------
 
-constexpr int64_t kPixelsAtLeast = 64;  // for a thread
+constexpr int64_t kPixelsAtLeast = 64;  // of a piece
 
 kernels::LabelShape label_shape(const Tensor& q, int64_t heads) {
   kernels::LabelShape shape;

@@ -171,7 +171,7 @@ VolumeShape lookup_shape(const Tensor& lines, const Tensor& seeds) {
   return s;
 }
 
-constexpr int64_t kPixelsAtLeast = 256;  // a thread
+constexpr int64_t kPixelsAtLeast = 256;  // of a piece
 
 Tensor run_lookup(const Tensor& lines, const Tensor& seeds, int64_t radius) {
   const auto s = lookup_shape(lines, seeds);

@@ -39,7 +39,7 @@ Tensor median_plain(const Tensor& disparity) {
   return std::get<0>(blocks.median(-1));
 }
 
-constexpr int64_t kRowsAtLeast = 2;  // a thread
+constexpr int64_t kRowsAtLeast = 2;  // of a piece
 
 Tensor run_refined(const Tensor& labels, const Tensor& offsets) {
   const int64_t batch = labels.size(0), h = labels.size(1), w = labels.size(2);
