@@ -51,7 +51,7 @@ void NetworkImpl::set_max_disp(int max_disp) {
 std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& left,
                                                           const torch::Tensor& right) {
   StageScope stage("backbone");
-  auto scaled = [](const torch::Tensor& images) { return 2 * (images / 255.0f) - 1; };
+  auto scaled = [](const torch::Tensor& images) { return (images / 255.0f).mul_(2).sub_(1); };
   // One view after the other where no graph holds both: the maps at half resolution are the
   // largest of all.
   if (!torch::GradMode::is_enabled() && ops::use_fast(left)) {

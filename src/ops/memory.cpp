@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kHugePage = 2 << 20;
 constexpr std::size_t kSmallest = 2 * kHugePage;  // smaller tensors take the usual way
 
-// `bytes`: a multiple of kHugePage.
+// Sizes are multiples of kHugePage from here on.
 void* fresh(std::size_t bytes) {
 #if defined(__linux__)
   void* all =
@@ -45,15 +45,29 @@ void release(void* data, [[maybe_unused]] std::size_t bytes) {
 #endif
 }
 
+#if defined(__linux__)
+constexpr bool kMovesPages = true;
+
+// The huge page at `from` becomes the one at `to`, contents and all; `from` is no longer mapped. A
+// page so moved need not be cleared by the system.
+void move_page(char* from, char* to) {
+  if (mremap(from, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
+  munmap(from, kHugePage);
+  if (mmap(to, kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
+    throw std::bad_alloc();
+}
+#else
+constexpr bool kMovesPages = false;
+void move_page(char*, char*) {}
+#endif
+
 class Blocks {
  public:
   void* take(std::size_t bytes) {
     std::lock_guard lock(mutex_);
     void* data = take_idle(bytes);
-    if (!data) {
-      trim(bytes);
-      data = fresh(bytes);
-    }
+    if (!data) data = compose(bytes);
     in_use_ += bytes;
     peak_ = std::max(peak_, in_use_);
     return data;
@@ -96,6 +110,24 @@ class Blocks {
         return data;
       }
     return nullptr;
+  }
+
+  // A new block. Where it does not fit under what was in use before, pages of the oldest idle blocks
+  // go into it instead of back to the system.
+  void* compose(std::size_t bytes) {
+    auto* data = static_cast<char*>(fresh(bytes));
+    const std::size_t most = std::max(peak_, last_peak_);
+    for (std::size_t at = 0; kMovesPages && at < bytes && !idle_.empty() &&
+                             in_use_ + idle_bytes_ + bytes > most;
+         at += kHugePage) {
+      Block& oldest = idle_.front();
+      oldest.bytes -= kHugePage;
+      idle_bytes_ -= kHugePage;
+      move_page(static_cast<char*>(oldest.data) + oldest.bytes, data + at);
+      if (oldest.bytes == 0) idle_.pop_front();
+    }
+    trim(bytes);
+    return data;
   }
 
   // Lets go of the oldest idle blocks until `more` bytes fit under what was in use before.

@@ -15,7 +15,7 @@ namespace nmrf::ops {
 // where the pieces begin.
 template <class F>
 void share(int64_t units, int64_t least, const F& f) {
-  constexpr int64_t kPiecesOfThread = 8;
+  constexpr int64_t kPiecesOfThread = 24;
   if (units <= 0) return;
   const int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   const int64_t pieces =

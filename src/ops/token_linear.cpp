@@ -96,13 +96,13 @@ struct Prepared {
     }
     const bool joined = labels == 1;
     float* columns = packing.take(tokens::packed_size(own + (joined ? more : 0), block.out));
-    tokens::pack_transposed(w, stride, own, block.out, own + (joined ? more : 0), 0, columns);
+    tokens::share_packing(w, stride, own, block.out, own + (joined ? more : 0), 0, columns);
     block.forward = columns;
     if (joined && more > 0) {
-      tokens::pack_transposed(w + own, stride, more, block.out, own + more, own, columns);
+      tokens::share_packing(w + own, stride, more, block.out, own + more, own, columns);
     } else if (more > 0) {
       float* further = packing.take(tokens::packed_size(more, block.out));
-      tokens::pack_transposed(w + own, stride, more, block.out, more, 0, further);
+      tokens::share_packing(w + own, stride, more, block.out, more, 0, further);
       block.extra_forward = further;
     }
     float* bias = packing.take(tokens::padded(block.out));

@@ -83,7 +83,7 @@ struct Prepared {
     const auto out = static_cast<std::size_t>(weight.size(0)),
                wide = static_cast<std::size_t>(weight.size(1));
     float* packed = packing.take(tokens::packed_size(wide, out));
-    tokens::pack_transposed(weight.data_ptr<float>(), wide, wide, out, wide, 0, packed);
+    tokens::share_packing(weight.data_ptr<float>(), wide, wide, out, wide, 0, packed);
     return packed;
   }
   const float* rows(const Tensor& given) {

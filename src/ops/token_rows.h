@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ops/kernels/pack.h"
 #include "ops/kernels/tiles.h"
 #include "ops/parallel.h"
 
@@ -89,6 +90,20 @@ class Packing {
   torch::Tensor block_;
   float* next_;
 };
+
+// pack_transposed() by all threads: panels are independent, and 64 columns are whole panels with
+// every instruction set.
+inline void share_packing(const float* w, std::size_t stride, std::size_t k, std::size_t n,
+                          std::size_t depth, std::size_t offset, float* packed) {
+  constexpr int64_t kColumns = 64;
+  const auto columns = static_cast<int64_t>(n);
+  share((columns + kColumns - 1) / kColumns, 1, [&](int64_t first, int64_t last) {
+    const auto begin = static_cast<std::size_t>(first * kColumns),
+               end = static_cast<std::size_t>(std::min(last * kColumns, columns));
+    pack_transposed(w + begin * stride, stride, k, end - begin, depth, offset,
+                    packed + begin * depth);
+  });
+}
 
 // Parameter gradients, one set a range, added up in the order of the ranges.
 class GradientSums {

@@ -2,6 +2,7 @@
 #include "ops/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace nmrf::ops {
 namespace {
@@ -42,9 +43,17 @@ TEST(Memory, KeptBlocksMakeRoomForOthers) {
   release_idle();
   begin_pass();
   empty_floats({kLarge}).fill_(7);
-  // Another size does not fit under what was in use before together with the kept block.
-  empty_floats({2 * kLarge}).fill_(8);
-  EXPECT_EQ(first_value(empty_floats({kLarge})), 0);
+  // Another size does not fit under what was in use before together with the kept block, whose pages
+  // go into it.
+  auto twice = empty_floats({2 * kLarge});
+  EXPECT_EQ(first_value(twice), 7);
+  EXPECT_EQ(twice[2 * kLarge - 1].item<float>(), 0);
+  twice.fill_(8);
+  // Nothing is idle: a fresh block.
+  auto once = empty_floats({kLarge});
+  EXPECT_EQ(first_value(once), 0);
+  once.fill_(9);
+  EXPECT_EQ(twice.sum().item<double>(), 16.0 * kLarge);
 }
 
 TEST(Memory, WhatThePassBeforeNeededIsKept) {
@@ -56,6 +65,30 @@ TEST(Memory, WhatThePassBeforeNeededIsKept) {
   begin_pass();
   begin_pass();  // a pass that needed nothing
   EXPECT_EQ(first_value(empty_floats({kLarge})), 0);
+}
+
+// Faults of this process that needed no disk: one or more for every fresh page.
+long fresh_pages() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+TEST(Memory, APassOfManySizesTakesFreshPagesOnce) {
+  auto pass = [] {
+    begin_pass();
+    const long before = fresh_pages();
+    torch::Tensor last;
+    for (int64_t size : {5, 9, 3, 12, 4, 7, 2, 11, 6})
+      last = empty_floats({size * (1 << 20)}).fill_(static_cast<float>(size));
+    EXPECT_EQ(last.sum().item<double>(), 36.0 * (1 << 20));
+    return fresh_pages() - before;
+  };
+  release_idle();
+  const long first = pass();
+  EXPECT_GE(first, 20);
+  pass();
+  EXPECT_LT(4 * pass(), first);
 }
 
 }  // namespace
