@@ -1,5 +1,9 @@
 #include "model/label_seeds.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 namespace nmrf {
 namespace {
 
@@ -37,6 +41,89 @@ torch::Tensor between_planes(const LabelSeeds& seeds) {
   }
   auto weights = torch::stack(costs, -1).softmax(-1);
   return (weights * torch::stack(planes, -1)).sum(-1);
+}
+
+namespace {
+
+// One row of cells: `plane` and `prob` of the best seeds, `start` what labels would start from.
+struct SeedRow {
+  int64_t width, k;
+  int64_t* seeds;       // [width, k]
+  float* starts;        // [width, k]
+  const float* chance;  // [width], of the best seed
+
+  // Which best seeds are matches.
+  std::vector<char> matches() const {
+    std::vector<float> best(width, 0.f);
+    std::vector<int64_t> owner(width, -2);
+    auto right_cell = [&](int64_t i) { return i - seeds[i * k]; };
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t j = right_cell(i);
+      if (j < 0 || chance[i] <= best[j]) continue;
+      best[j] = chance[i];
+      owner[j] = seeds[i * k];
+    }
+    std::vector<char> matched(width);
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t j = right_cell(i);
+      matched[i] = j >= 0 && chance[i] >= 0.5f && std::abs(owner[j] - seeds[i * k]) <= 1;
+    }
+    return matched;
+  }
+
+  void put(int64_t i, int64_t label, float value, int64_t planes) {
+    starts[i * k + label] = value;
+    seeds[i * k + label] = std::clamp<int64_t>(std::lround(value), 0, planes - 1);
+  }
+
+  void fill(int64_t planes) {
+    constexpr float kNone = -1;
+    auto matched = matches();
+    std::vector<float> best(width), from_right(width);
+    for (int64_t i = 0; i < width; ++i) best[i] = starts[i * k];
+    float seen = kNone;
+    int64_t edge = 0;  // cells before it are out of the right view
+    for (int64_t i = width - 1; i >= 0; --i) {
+      if (edge == 0 && seen > static_cast<float>(i)) edge = i + 1;
+      from_right[i] = seen;
+      if (edge == 0 && matched[i]) seen = best[i];
+    }
+    float from_left = kNone;
+    for (int64_t i = 0; i < width; ++i) {
+      if (i >= edge && matched[i]) {
+        from_left = best[i];
+        continue;
+      }
+      // The farther surface last; one of them alone where the row has no other.
+      const float low = from_left == kNone || from_right[i] == kNone
+                            ? std::max(from_left, from_right[i])
+                            : std::min(from_left, from_right[i]);
+      if (low == kNone) continue;
+      put(i, k - 1, low, planes);
+      if (k > 2 && from_left != kNone && from_right[i] != kNone)
+        put(i, k - 2, std::max(from_left, from_right[i]), planes);
+    }
+  }
+};
+
+}  // namespace
+
+void fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
+  torch::NoGradGuard no_grad;
+  const int64_t k = seeds.seeds.size(3), width = seeds.seeds.size(2);
+  if (k < 2) return;
+  // A few numbers a cell, in the order of the row: on the CPU wherever the network runs.
+  auto on_cpu = [](const torch::Tensor& x) { return x.to(torch::kCPU).contiguous(); };
+  auto chance = on_cpu(seeds.prob.gather(3, seeds.seeds.narrow(3, 0, 1)).to(torch::kFloat));
+  auto planes = on_cpu(seeds.seeds).clone();
+  auto values = on_cpu(starts.to(torch::kFloat)).clone();
+  for (int64_t row = 0; row < planes.size(0) * planes.size(1); ++row) {
+    SeedRow{width, k, planes.data_ptr<int64_t>() + row * width * k,
+            values.data_ptr<float>() + row * width * k, chance.data_ptr<float>() + row * width}
+        .fill(seeds.prob.size(3));
+  }
+  seeds.seeds = planes.to(seeds.seeds.device());
+  starts = values.to(starts.options());
 }
 
 }  // namespace nmrf

@@ -21,6 +21,7 @@ ModelOptions fast_options() {
   o.gamma2_channels = 96;
   o.gamma2_groups = 16;
   o.subpixel_seeds = true;
+  o.fill_seeds = true;
   o.gamma2_radius = 2;
   o.encoding_frequencies = 9;
   o.inference_layers = 3;

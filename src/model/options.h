@@ -51,6 +51,7 @@ struct ModelOptions {
   int cost_hidden2 = 16;
   int cost_radius = 4;          // planes read on either side of a seed
   bool subpixel_seeds = false;  // labels start from the mean of the planes around a seed
+  bool fill_seeds = false;      // cells without a match start from their neighbours' seeds too
 
   // Seed propagation: N_p layers.
   int propagation_layers = 5;
@@ -110,6 +111,7 @@ struct ModelOptions {
     visit("seeds.hidden2", self.cost_hidden2, "channels of the cost MLP");
     visit("seeds.radius", self.cost_radius, "planes read around a seed");
     visit("seeds.subpixel", self.subpixel_seeds, "labels start between the planes");
+    visit("seeds.fill", self.fill_seeds, "cells without a match take their neighbours' seeds");
     visit("propagation.layers", self.propagation_layers, "N_p");
     visit("propagation.channels", self.propagation_channels, "embedding channels");
     visit("propagation.heads", self.propagation_heads, "attention heads");

@@ -132,6 +132,9 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   record(trace, "cost_volume", result.seeds.volume);
   record(trace, "cost", result.seeds.cost);
   record(trace, "prob", result.seeds.prob);
+  auto start = options_.subpixel_seeds ? between_planes(result.seeds)
+                                       : result.seeds.seeds.to(result.seeds.cost.scalar_type());
+  if (options_.fill_seeds) fill_unmatched(result.seeds, start);
   record(trace, "label_seeds", result.seeds.seeds);
   auto memory = in_stage("propagation", [&] {
     auto context = proj_(left);
@@ -141,8 +144,6 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   StageScope stage("heads");
   auto residual = prop_head_(memory).squeeze(-1);  // [B, h, w, k]
   record(trace, "prop_head", residual);
-  auto start = options_.subpixel_seeds ? between_planes(result.seeds)
-                                       : result.seeds.seeds.to(residual.scalar_type());
   result.labels = (start + residual).relu();
   record(trace, "labels", result.labels);
   return result;

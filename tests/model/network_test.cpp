@@ -139,10 +139,10 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
       {"seeds between planes", [](auto& o) { o.subpixel_seeds = true; }},
       {"search before refinement", [](auto& o) { o.refinement_search = 2; }},
       {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
-      {"two refinements and searches, seeds between planes, four frequencies",
+      {"two refinements and searches, seeds between planes and of neighbours, four frequencies",
        [](auto& o) {
          o.refinement_search = 2;
-         o.subpixel_seeds = true;
+         o.subpixel_seeds = o.fill_seeds = true;
          o.refinements = 2;
          o.encoding_frequencies = 4;
        }},
@@ -165,6 +165,63 @@ TEST(LabelSeeds, BetweenPlanes) {
   auto labels = between_planes(seeds).flatten();
   const double expected[] = {0.5 / 0.8, 0.5 / 0.8, 4 + 0.3 / 0.5, 4 + 0.3 / 0.5};
   for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(labels[i].item<double>(), expected[i], 1e-6) << i;
+}
+
+// One row of 16 cells and 8 planes: a background of disparity 2, before it from cell 12 on a surface of
+// disparity 4, which hides cells 10 and 11 from the right view. Cells 0 and 1 are left of that view.
+struct FillRow {
+  explicit FillRow(int64_t k) {
+    const int64_t best[] = {6, 0, 2, 2, 2, 2, 2, 2, 2, 2, 1, 7, 4, 4, 4, 4};
+    const float chance[] = {.9f, .95f, .8f, .8f, .8f, .8f, .8f, .8f,
+                            .8f, .8f,  .6f, .4f, .9f, .9f, .9f, .9f};
+    seeds.seeds = torch::full({1, 1, 16, k}, 5, torch::kLong);
+    seeds.prob = torch::zeros({1, 1, 16, 8});
+    for (int64_t i = 0; i < 16; ++i) {
+      seeds.seeds[0][0][i][0] = best[i];
+      seeds.prob[0][0][i][best[i]] = chance[i];
+    }
+    starts = seeds.seeds.to(torch::kFloat) + 0.25f;
+    before = starts.clone();
+  }
+  std::vector<float> start(int64_t cell) const {
+    std::vector<float> values;
+    for (int64_t i = 0; i < starts.size(3); ++i)
+      values.push_back(starts[0][0][cell][i].item<float>());
+    return values;
+  }
+  LabelSeeds seeds;
+  torch::Tensor starts, before;
+};
+
+TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
+  using Values = std::vector<float>;
+  FillRow row(4);
+  fill_unmatched(row.seeds, row.starts);
+  // Left of the right view, however sure of themselves: the surface to the right continues.
+  EXPECT_EQ(row.start(0), (Values{6.25f, 5.25f, 5.25f, 2.25f}));
+  EXPECT_EQ(row.start(1), (Values{0.25f, 5.25f, 5.25f, 2.25f}));
+  // Contradicted by a better match of the same right cell (cell 1's; cell 13's), and unsure.
+  EXPECT_EQ(row.start(3), (Values{2.25f, 5.25f, 2.25f, 2.25f}));
+  EXPECT_EQ(row.start(10), (Values{1.25f, 5.25f, 4.25f, 2.25f}));
+  EXPECT_EQ(row.start(11), (Values{7.25f, 5.25f, 4.25f, 2.25f}));
+  for (int64_t cell : {2, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15})
+    EXPECT_TRUE(torch::equal(row.starts[0][0][cell], row.before[0][0][cell])) << cell;
+  EXPECT_EQ(row.seeds.seeds[0][0][10][2].item<int64_t>(), 4);
+  EXPECT_EQ(row.seeds.seeds[0][0][10][3].item<int64_t>(), 2);
+
+  FillRow two(2);
+  fill_unmatched(two.seeds, two.starts);
+  EXPECT_EQ(two.start(10), (Values{1.25f, 2.25f}));
+  FillRow one(1);
+  fill_unmatched(one.seeds, one.starts);
+  EXPECT_TRUE(torch::equal(one.starts, one.before));
+}
+
+TEST(LabelSeeds, ARowWithoutAnyMatchStaysAsItIs) {
+  FillRow row(4);
+  row.seeds.prob.mul_(0.5);
+  fill_unmatched(row.seeds, row.starts);
+  EXPECT_TRUE(torch::equal(row.starts, row.before));
 }
 
 // Every switch changes the answer, runs on odd sizes, and gives finite disparities.
