@@ -180,7 +180,7 @@ struct FillRow {
       seeds.seeds[0][0][i][0] = best[i];
       seeds.prob[0][0][i][best[i]] = chance[i];
     }
-    starts = seeds.seeds.to(torch::kFloat) + 0.25f;
+    starts = seeds.seeds.to(torch::kFloat) - 0.25f;
     before = starts.clone();
   }
   std::vector<float> start(int64_t cell) const {
@@ -198,12 +198,12 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   FillRow row(4);
   fill_unmatched(row.seeds, row.starts);
   // Left of the right view, however sure of themselves: the surface to the right continues.
-  EXPECT_EQ(row.start(0), (Values{6.25f, 5.25f, 5.25f, 2.25f}));
-  EXPECT_EQ(row.start(1), (Values{0.25f, 5.25f, 5.25f, 2.25f}));
+  EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4.75f, 1.75f}));
+  EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4.75f, 1.75f}));
   // Contradicted by a better match of the same right cell (cell 1's; cell 13's), and unsure.
-  EXPECT_EQ(row.start(3), (Values{2.25f, 5.25f, 2.25f, 2.25f}));
-  EXPECT_EQ(row.start(10), (Values{1.25f, 5.25f, 4.25f, 2.25f}));
-  EXPECT_EQ(row.start(11), (Values{7.25f, 5.25f, 4.25f, 2.25f}));
+  EXPECT_EQ(row.start(3), (Values{1.75f, 4.75f, 1.75f, 1.75f}));
+  EXPECT_EQ(row.start(10), (Values{0.75f, 4.75f, 3.75f, 1.75f}));
+  EXPECT_EQ(row.start(11), (Values{6.75f, 4.75f, 3.75f, 1.75f}));
   for (int64_t cell : {2, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15})
     EXPECT_TRUE(torch::equal(row.starts[0][0][cell], row.before[0][0][cell])) << cell;
   EXPECT_EQ(row.seeds.seeds[0][0][10][2].item<int64_t>(), 4);
@@ -211,7 +211,7 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
 
   FillRow two(2);
   fill_unmatched(two.seeds, two.starts);
-  EXPECT_EQ(two.start(10), (Values{1.25f, 2.25f}));
+  EXPECT_EQ(two.start(10), (Values{0.75f, 1.75f}));
   FillRow one(1);
   fill_unmatched(one.seeds, one.starts);
   EXPECT_TRUE(torch::equal(one.starts, one.before));
