@@ -35,10 +35,10 @@ LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& righ
 torch::Tensor between_planes(const LabelSeeds& seeds);
 
 // Where the best seed of a cell is no match, surfaces seen beside it are likelier than its weaker
-// seeds: the last two become the starts of the nearest matched cells of the row, the farther surface
-// last. A match is likelier than not, and no better one of the same right cell contradicts it. Cells
-// left of the right view's edge (where the surface to their right would be out of view) get that
-// surface, matched or not. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels.
+// seeds: the last two become the starts of the nearest matched cells of the row, the farther
+// surface last. A match is likelier than not, and no better one of the same right cell contradicts
+// it. Cells left of the right view's edge (where the surface to their right would be out of view)
+// get that surface, matched or not. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels.
 void fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts);
 
 }  // namespace nmrf

@@ -112,13 +112,13 @@ class Blocks {
     return nullptr;
   }
 
-  // A new block. Where it does not fit under what was in use before, pages of the oldest idle blocks
-  // go into it instead of back to the system.
+  // A new block. Where it does not fit under what was in use before, pages of the oldest idle
+  // blocks go into it instead of back to the system.
   void* compose(std::size_t bytes) {
     auto* data = static_cast<char*>(fresh(bytes));
     const std::size_t most = std::max(peak_, last_peak_);
-    for (std::size_t at = 0; kMovesPages && at < bytes && !idle_.empty() &&
-                             in_use_ + idle_bytes_ + bytes > most;
+    for (std::size_t at = 0;
+         kMovesPages && at < bytes && !idle_.empty() && in_use_ + idle_bytes_ + bytes > most;
          at += kHugePage) {
       Block& oldest = idle_.front();
       oldest.bytes -= kHugePage;

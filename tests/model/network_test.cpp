@@ -167,8 +167,9 @@ TEST(LabelSeeds, BetweenPlanes) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(labels[i].item<double>(), expected[i], 1e-6) << i;
 }
 
-// One row of 16 cells and 8 planes: a background of disparity 2, before it from cell 12 on a surface of
-// disparity 4, which hides cells 10 and 11 from the right view. Cells 0 and 1 are left of that view.
+// One row of 16 cells and 8 planes: a background of disparity 2, before it from cell 12 on a
+// surface of disparity 4, which hides cells 10 and 11 from the right view. Cells 0 and 1 are left
+// of that view.
 struct FillRow {
   explicit FillRow(int64_t k) {
     const int64_t best[] = {6, 0, 2, 2, 2, 2, 2, 2, 2, 2, 1, 7, 4, 4, 4, 4};

@@ -43,8 +43,8 @@ TEST(Memory, KeptBlocksMakeRoomForOthers) {
   release_idle();
   begin_pass();
   empty_floats({kLarge}).fill_(7);
-  // Another size does not fit under what was in use before together with the kept block, whose pages
-  // go into it.
+  // Another size does not fit under what was in use before together with the kept block, whose
+  // pages go into it.
   auto twice = empty_floats({2 * kLarge});
   EXPECT_EQ(first_value(twice), 7);
   EXPECT_EQ(twice[2 * kLarge - 1].item<float>(), 0);
