@@ -82,10 +82,16 @@ cv::Mat resized(const cv::Mat& image, double scale) {
   return result;
 }
 
+constexpr double kMostPixels =
+    2e6;  // of images whose scale is left to the model: bounds time, memory
+
+double within_most_pixels(cv::Size size) {
+  return std::sqrt(kMostPixels / (static_cast<double>(size.width) * size.height));
+}
+
 // To what the model is made for: see ModelOptions::enlarge. map: of the images as they are.
 double best_scale(const cv::Mat& map, int enlarge, int max_disp) {
   constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
-  constexpr double kPixels = 2e6;            // keeps time and memory bounded
   constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
   if (enlarge == 0) return 1;
   cv::Mat values = map.reshape(1, 1).clone();
@@ -93,8 +99,7 @@ double best_scale(const cv::Mat& map, int enlarge, int max_disp) {
   auto* near = first + static_cast<std::ptrdiff_t>(0.98 * static_cast<double>(values.total()));
   std::nth_element(first, near, first + values.total());
   const double room = std::min<double>(enlarge, kCovered * max_disp) / std::max(*near, 1.0f);
-  const double scale =
-      std::min({kMost, room, std::sqrt(kPixels / static_cast<double>(map.total()))});
+  const double scale = std::min({kMost, room, within_most_pixels(map.size())});
   return scale < kLeast ? 1 : scale;
 }
 
@@ -196,9 +201,15 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
   check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
         "candidate labels are kept for the left view only");
   const cv::Size original = left.size();
-  if (how.scale != 0 && how.scale != 1) {
-    left = resized(left, how.scale);
-    right = resized(right, how.scale);
+  const ModelOptions& options = state_->network->options();
+  double first_scale = how.scale;
+  // Labels are given in pixels of the images as they are.
+  if (how.scale == 0)
+    first_scale =
+        options.enlarge > 0 && !how.keep_labels ? std::min(1.0, within_most_pixels(original)) : 1;
+  if (first_scale != 1) {
+    left = resized(left, first_scale);
+    right = resized(right, first_scale);
   }
   check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
         "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
@@ -209,11 +220,11 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     right = swapped;
   }
 
-  const int limit = state_->network->options().max_disp;
+  const int limit = options.max_disp;
   Disparity result = state_->match(left, right, how.keep_labels);
   warn_of_limit(result.map, limit);
   if (how.scale == 0) {
-    const double scale = best_scale(result.map, state_->network->options().enlarge, limit);
+    const double scale = best_scale(result.map, options.enlarge, limit);
     if (scale > 1) {
       log_debug("matched again at {:.2f} times the size", scale);
       Disparity finer = state_->match(resized(left, scale), resized(right, scale), false);

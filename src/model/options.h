@@ -93,8 +93,8 @@ struct ModelOptions {
   int mlp_ratio = 4;  // hidden channels of every message passing MLP, times its width
 
   // How images are matched, a run-time choice: where their disparities allow it, a second time and
-  // enlarged, at most twice and so far that 98 % of the disparities stay below this many pixels. 0:
-  // only as they are.
+  // enlarged, at most twice and so far that 98 % of the disparities stay below this many pixels;
+  // images of more than two megapixels are shrunk to that. 0: only as they are.
   int enlarge = 0;
 
   template <class Self, class Visitor>

@@ -18,8 +18,9 @@ namespace nmrf {
 namespace {
 
 const Matcher& matcher() {
-  static Matcher instance =
-      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0"}});
+  static Matcher instance = Matcher::load(
+      "formula:fast",
+      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0", "seeds.fill=false"}});
   return instance;
 }
 
@@ -137,6 +138,21 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   const Disparity expected = never.match(left, right, {.scale = limit / near, .full_size = true});
   EXPECT_LT(cv::mean(cv::abs(some.map - expected.map))[0], 0.1);
   EXPECT_FALSE(same(some.map, plain.map));
+}
+
+// Of large photographs as many pixels as time and memory allow; the map has all of them.
+TEST(Matcher, ShrinksLargeImages) {
+  cv::Mat left, right;
+  cv::resize(random_image(60, 160, CV_8UC3, 21), left, {2400, 900}, 0, 0, cv::INTER_CUBIC);
+  cv::resize(random_image(60, 160, CV_8UC3, 22), right, {2400, 900}, 0, 0, cv::INTER_CUBIC);
+  Matcher shrinks = Matcher::load(
+      "formula:fast",
+      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=1", "seeds.fill=false"}});
+  const double scale = std::sqrt(2e6 / (2400 * 900));
+  const Disparity expected = matcher().match(left, right, {.scale = scale, .full_size = true});
+  EXPECT_TRUE(same(shrinks.match(left, right).map, expected.map));
+  EXPECT_EQ(expected.map.size(), left.size());
+  EXPECT_EQ(shrinks.match(left, right, {.keep_labels = true}).labels.size(), cv::Size(300, 113));
 }
 
 TEST(Matcher, KeepsLabelsAndSeeds) {
