@@ -18,9 +18,8 @@ namespace nmrf {
 namespace {
 
 const Matcher& matcher() {
-  static Matcher instance = Matcher::load(
-      "formula:fast",
-      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0", "seeds.fill=false"}});
+  static Matcher instance =
+      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0"}});
   return instance;
 }
 
@@ -145,9 +144,8 @@ TEST(Matcher, ShrinksLargeImages) {
   cv::Mat left, right;
   cv::resize(random_image(60, 160, CV_8UC3, 21), left, {2400, 900}, 0, 0, cv::INTER_CUBIC);
   cv::resize(random_image(60, 160, CV_8UC3, 22), right, {2400, 900}, 0, 0, cv::INTER_CUBIC);
-  Matcher shrinks = Matcher::load(
-      "formula:fast",
-      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=1", "seeds.fill=false"}});
+  Matcher shrinks =
+      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=1"}});
   const double scale = std::sqrt(2e6 / (2400 * 900));
   const Disparity expected = matcher().match(left, right, {.scale = scale, .full_size = true});
   EXPECT_TRUE(same(shrinks.match(left, right).map, expected.map));
@@ -156,10 +154,13 @@ TEST(Matcher, ShrinksLargeImages) {
 }
 
 TEST(Matcher, KeepsLabelsAndSeeds) {
+  Matcher matcher = Matcher::load(
+      "formula:fast",
+      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0", "seeds.fill=false"}});
   cv::Mat left = random_image(37, 61, CV_8UC3, 5), right = random_image(37, 61, CV_8UC3, 6);
-  Disparity plain = matcher().match(left, right);
+  Disparity plain = matcher.match(left, right);
   EXPECT_TRUE(plain.labels.empty() && plain.seeds.empty());
-  Disparity kept = matcher().match(left, right, {.keep_labels = true});
+  Disparity kept = matcher.match(left, right, {.keep_labels = true});
   EXPECT_TRUE(same(kept.map, plain.map));
   const int k = preset_options("fast").labels;
   for (const cv::Mat* cells : {&kept.labels, &kept.seeds}) {
@@ -178,9 +179,8 @@ TEST(Matcher, KeepsLabelsAndSeeds) {
         EXPECT_LT(s, 64);
       }
     }
-  test::error_of(ErrorKind::kUsage, [&] {
-    matcher().match(left, right, {.view = View::kRight, .keep_labels = true});
-  });
+  test::error_of(ErrorKind::kUsage,
+                 [&] { matcher.match(left, right, {.view = View::kRight, .keep_labels = true}); });
 }
 
 TEST(Matcher, OptionsCanBeChanged) {
