@@ -45,9 +45,11 @@ MessagePassingImpl::MessagePassingImpl(const ModelOptions& options, int64_t chan
 std::vector<torch::Tensor> MessagePassingImpl::forward(const MatchingMaps& maps,
                                                        const torch::Tensor& labels,
                                                        bool every_layer, Trace* trace,
-                                                       const std::string& name) {
+                                                       const std::string& name,
+                                                       const torch::Tensor& more) {
   auto x = ffn_(ops::label_features(maps.left1, maps.right1, maps.left2, maps.right2, labels,
                                     groups_, radius_));
+  if (more.defined()) x = x + more;
   record(trace, name + "_embed0", x);
   WindowPadding padding(x.size(1), x.size(2), window_);
   x = padding.pad(x);

@@ -38,8 +38,10 @@ class MessagePassingImpl : public torch::nn::Module {
                      NeighbourOptions neighbour, bool own_self_edges, int64_t encoding_range);
   // labels: [B, h, w, k] in pixels of the grid. Returns the normalised embedding [B, h, w, k, C]
   // after the last layer or, with `every_layer`, after each one. `name` prefixes trace entries.
+  // `more` is added to the first embedding.
   std::vector<torch::Tensor> forward(const MatchingMaps& maps, const torch::Tensor& labels,
-                                     bool every_layer, Trace* trace, const std::string& name);
+                                     bool every_layer, Trace* trace, const std::string& name,
+                                     const torch::Tensor& more = {});
 
  private:
   int64_t groups_, radius_, frequencies_, window_, encoding_range_;

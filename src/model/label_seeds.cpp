@@ -50,6 +50,7 @@ struct SeedRow {
   int64_t width, k;
   int64_t* seeds;       // [width, k]
   float* starts;        // [width, k]
+  int64_t* kinds;       // [width, k], zeros = kMatched
   const float* chance;  // [width], of the best seed
 
   // Which best seeds are matches.
@@ -71,7 +72,8 @@ struct SeedRow {
     return matched;
   }
 
-  void put(int64_t i, int64_t label, float value, int64_t planes) {
+  void put(int64_t i, int64_t label, float value, SeedKind kind, int64_t planes) {
+    kinds[i * k + label] = kind;
     starts[i * k + label] = value;
     seeds[i * k + label] = std::clamp<int64_t>(std::lround(value), 0, planes - 1);
   }
@@ -94,36 +96,42 @@ struct SeedRow {
         from_left = best[i];
         continue;
       }
+      std::fill_n(kinds + i * k, k, kUnmatched);
       // The farther surface last; one of them alone where the row has no other.
       const float low = from_left == kNone || from_right[i] == kNone
                             ? std::max(from_left, from_right[i])
                             : std::min(from_left, from_right[i]);
-      if (low == kNone) continue;
-      put(i, k - 1, low, planes);
+      if (low == kNone || k < 2) continue;
+      put(i, k - 1, low, kFarther, planes);
       if (k > 2 && from_left != kNone && from_right[i] != kNone)
-        put(i, k - 2, std::max(from_left, from_right[i]), planes);
+        put(i, k - 2, std::max(from_left, from_right[i]), kNearer, planes);
     }
   }
 };
 
 }  // namespace
 
-void fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
+torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
   torch::NoGradGuard no_grad;
   const int64_t k = seeds.seeds.size(3), width = seeds.seeds.size(2);
-  if (k < 2) return;
   // A few numbers a cell, in the order of the row: on the CPU wherever the network runs.
   auto on_cpu = [](const torch::Tensor& x) { return x.to(torch::kCPU).contiguous(); };
   auto chance = on_cpu(seeds.prob.gather(3, seeds.seeds.narrow(3, 0, 1)).to(torch::kFloat));
   auto planes = on_cpu(seeds.seeds).clone();
   auto values = on_cpu(starts.to(torch::kFloat)).clone();
+  auto kinds = torch::zeros_like(planes);
   for (int64_t row = 0; row < planes.size(0) * planes.size(1); ++row) {
-    SeedRow{width, k, planes.data_ptr<int64_t>() + row * width * k,
-            values.data_ptr<float>() + row * width * k, chance.data_ptr<float>() + row * width}
+    SeedRow{width,
+            k,
+            planes.data_ptr<int64_t>() + row * width * k,
+            values.data_ptr<float>() + row * width * k,
+            kinds.data_ptr<int64_t>() + row * width * k,
+            chance.data_ptr<float>() + row * width}
         .fill(seeds.prob.size(3));
   }
   seeds.seeds = planes.to(seeds.seeds.device());
   starts = values.to(starts.options());
+  return kinds.to(seeds.seeds.device());
 }
 
 }  // namespace nmrf

@@ -38,7 +38,22 @@ torch::Tensor between_planes(const LabelSeeds& seeds);
 // seeds: the last two become the starts of the nearest matched cells of the row, the farther
 // surface last. A match is likelier than not, and no better one of the same right cell contradicts
 // it. Cells left of the right view's edge (where the surface to their right would be out of view)
-// get that surface, matched or not. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels.
-void fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts);
+// get that surface, matched or not. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels,
+// and returns the SeedKind of each, int64.
+enum SeedKind : int64_t { kMatched, kUnmatched, kFarther, kNearer, kSeedKinds };
+torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts);
+
+// A learned vector for each kind, nothing at first.
+class SeedKindsImpl : public torch::nn::Module {
+ public:
+  explicit SeedKindsImpl(int64_t channels)
+      : weight_(register_parameter("weight", torch::zeros({kSeedKinds, channels}))) {}
+  // [B, h, w, k] -> [B, h, w, k, C]
+  torch::Tensor forward(const torch::Tensor& kinds) { return torch::embedding(weight_, kinds); }
+
+ private:
+  torch::Tensor weight_;
+};
+TORCH_MODULE(SeedKinds);
 
 }  // namespace nmrf

@@ -31,6 +31,7 @@ NetworkImpl::NetworkImpl(const ModelOptions& o)
       infer_head_(register_module("infer_head", Head(o.inference_channels, 64))),
       infer_score_head_(
           register_module("infer_score_head", torch::nn::Linear(o.inference_channels, 64))) {
+  if (o.fill_seeds) infer_kinds_ = register_module("infer_kinds", SeedKinds(o.inference_channels));
   for (int i = 0; i < o.refinements; ++i) {
     if (o.refinement_search > 0)
       searches_.push_back(register_module(numbered("refine_search", i), FineSearch(o)));
@@ -121,7 +122,8 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   record(trace, "infer_gw1", coarse.left2);
   record(trace, "infer_gw2", coarse.right2);
   for (const auto& embedding : in_stage("inference", [&] {
-         return inference_->forward(coarse, labels, how.every_layer, trace, "infer");
+         auto kinds = infer_kinds_ ? infer_kinds_(out.proposals.kinds) : torch::Tensor();
+         return inference_->forward(coarse, labels, how.every_layer, trace, "infer", kinds);
        }))
     out.hypotheses.push_back(decode(embedding, labels, trace));
   coarse = {};

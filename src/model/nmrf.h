@@ -73,6 +73,7 @@ class NetworkImpl : public torch::nn::Module {
   MessagePassing inference_;
   Head infer_head_;
   torch::nn::Linear infer_score_head_;
+  SeedKinds infer_kinds_{nullptr};
   std::vector<FineSearch> searches_;
   std::vector<MessagePassing> refinements_;
   std::vector<Head> refine_heads_;

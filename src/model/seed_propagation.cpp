@@ -85,18 +85,20 @@ SeedPropagationImpl::SeedPropagationImpl(const ModelOptions& o)
                                 .bias(false)))),
       norm_(register_module("norm", layer_norm(o.propagation_channels))) {
   register_module("cost_encoder", torch::nn::Sequential(cost_in_, torch::nn::GELU(), cost_out_));
+  if (o.fill_seeds) kinds_ = register_module("kinds", SeedKinds(o.propagation_channels));
   for (int64_t i = 0; i < o.propagation_layers; ++i) layers_->push_back(SeedLayer(o, i));
   register_module("layers", layers_);
 }
 
-torch::Tensor SeedPropagationImpl::forward(const LabelSeeds& seeds, const torch::Tensor& context,
-                                           Trace* trace) {
+torch::Tensor SeedPropagationImpl::forward(const LabelSeeds& seeds, const torch::Tensor& kinds,
+                                           const torch::Tensor& context, Trace* trace) {
   auto around = ops::lookup_cost(seeds.volume, seeds.seeds, options_.cost_radius);
   auto feature = ops::mlp(around, weights_of(cost_in_), weights_of(cost_out_));
   record(trace, "prop_cost_feat", feature);
   auto encoding = ops::encode_disparity(seeds.seeds.to(feature.scalar_type()), kCoarseRange,
                                         options_.encoding_frequencies);
   auto x = ops::norm_linear(feature, {}, encoding, {weights_of(proj_)})[0];
+  if (kinds_) x = x + kinds_(kinds);
   record(trace, "prop_embed0", x);
 
   const bool local = options_.seed_neighbourhood == SeedNeighbourhood::kLocal;
@@ -134,12 +136,12 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   record(trace, "prob", result.seeds.prob);
   auto start = options_.subpixel_seeds ? between_planes(result.seeds)
                                        : result.seeds.seeds.to(result.seeds.cost.scalar_type());
-  if (options_.fill_seeds) fill_unmatched(result.seeds, start);
+  if (options_.fill_seeds) result.kinds = fill_unmatched(result.seeds, start);
   record(trace, "label_seeds", result.seeds.seeds);
   auto memory = in_stage("propagation", [&] {
     auto context = proj_(left);
     record(trace, "prop_context", context);
-    return propagation_(result.seeds, context, trace);
+    return propagation_(result.seeds, result.kinds, context, trace);
   });
   StageScope stage("heads");
   auto residual = prop_head_(memory).squeeze(-1);  // [B, h, w, k]

@@ -38,11 +38,14 @@ class SeedPropagationImpl : public torch::nn::Module {
  public:
   explicit SeedPropagationImpl(const ModelOptions& options);
   // -> [B, h, w, k, C] after the final norm. context: [B, Cc, h, w].
-  torch::Tensor forward(const LabelSeeds& seeds, const torch::Tensor& context, Trace* trace);
+  // kinds: of the seeds where options.fill_seeds.
+  torch::Tensor forward(const LabelSeeds& seeds, const torch::Tensor& kinds,
+                        const torch::Tensor& context, Trace* trace);
 
  private:
   ModelOptions options_;
   torch::nn::Linear cost_in_, cost_out_, proj_;
+  SeedKinds kinds_{nullptr};
   torch::nn::ModuleList layers_;
   torch::nn::LayerNorm norm_;
 };
@@ -50,6 +53,7 @@ TORCH_MODULE(SeedPropagation);
 
 struct Proposals {
   LabelSeeds seeds;
+  torch::Tensor kinds;   // [B, h, w, k] SeedKind, undefined unless options.fill_seeds
   torch::Tensor labels;  // [B, h, w, k] candidate labels in coarse pixels, differentiable
 };
 

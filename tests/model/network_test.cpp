@@ -197,7 +197,7 @@ struct FillRow {
 TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   using Values = std::vector<float>;
   FillRow row(4);
-  fill_unmatched(row.seeds, row.starts);
+  const torch::Tensor kinds = fill_unmatched(row.seeds, row.starts);
   // Left of the right view, however sure of themselves: the surface to the right continues.
   EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4.75f, 1.75f}));
   EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4.75f, 1.75f}));
@@ -209,6 +209,10 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
     EXPECT_TRUE(torch::equal(row.starts[0][0][cell], row.before[0][0][cell])) << cell;
   EXPECT_EQ(row.seeds.seeds[0][0][10][2].item<int64_t>(), 4);
   EXPECT_EQ(row.seeds.seeds[0][0][10][3].item<int64_t>(), 2);
+  const auto kind = [&](int64_t cell) { return kinds[0][0][cell]; };
+  EXPECT_TRUE(torch::equal(kind(2), torch::tensor({0, 0, 0, 0}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(kind(1), torch::tensor({1, 1, 1, 2}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(kind(10), torch::tensor({1, 1, 3, 2}, torch::kLong)));
 
   FillRow two(2);
   fill_unmatched(two.seeds, two.starts);
