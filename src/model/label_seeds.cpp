@@ -45,7 +45,7 @@ torch::Tensor between_planes(const LabelSeeds& seeds) {
 
 namespace {
 
-// One row of cells: `plane` and `prob` of the best seeds, `start` what labels would start from.
+// One row of cells.
 struct SeedRow {
   int64_t width, k;
   int64_t* seeds;       // [width, k]
