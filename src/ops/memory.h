@@ -10,7 +10,8 @@ namespace nmrf::ops {
 //
 // Blocks of large tensors are kept when they are let go of, for the next of the same size, as long
 // as blocks in use and kept ones together take no more than was ever in use at once in this pass
-// and the one before: using them again costs no memory.
+// and the one before: using them again costs no memory. Where that is exceeded, pages of the oldest
+// kept blocks become part of the new one (Linux) instead of going back to the system.
 torch::Tensor empty_floats(at::IntArrayRef sizes);
 
 // The same as [batch, channels, height, width] with its channels last in memory.
