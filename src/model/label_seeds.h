@@ -34,13 +34,20 @@ LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& righ
 // gradient.
 torch::Tensor between_planes(const LabelSeeds& seeds);
 
+enum SeedKind : int64_t {
+  kMatched,    // a cell's own, of one whose best is a match
+  kUnmatched,  // a cell's own, of any other
+  kFarther,    // lent
+  kNearer,     // lent, the nearer of two
+  kSeedKinds,
+};
+
 // Where the best seed of a cell is no match, surfaces seen beside it are likelier than its weaker
 // seeds: the last two become the starts of the nearest matched cells of the row, the farther
 // surface last. A match is likelier than not, and no better one of the same right cell contradicts
 // it. Cells left of the right view's edge (where the surface to their right would be out of view)
 // get that surface, matched or not. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels,
 // and returns the SeedKind of each, int64.
-enum SeedKind : int64_t { kMatched, kUnmatched, kFarther, kNearer, kSeedKinds };
 torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts);
 
 // A learned vector for each kind, nothing at first.

@@ -82,8 +82,8 @@ cv::Mat resized(const cv::Mat& image, double scale) {
   return result;
 }
 
-constexpr double kMostPixels =
-    2e6;  // of images whose scale is left to the model: bounds time, memory
+// Of images whose scale is left to the model: bounds time and memory.
+constexpr double kMostPixels = 2e6;
 
 double within_most_pixels(cv::Size size) {
   return std::sqrt(kMostPixels / (static_cast<double>(size.width) * size.height));

@@ -134,9 +134,12 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   record(trace, "cost_volume", result.seeds.volume);
   record(trace, "cost", result.seeds.cost);
   record(trace, "prob", result.seeds.prob);
-  auto start = options_.subpixel_seeds ? between_planes(result.seeds)
-                                       : result.seeds.seeds.to(result.seeds.cost.scalar_type());
-  if (options_.fill_seeds) result.kinds = fill_unmatched(result.seeds, start);
+  auto start = in_stage("cost volume", [&] {
+    auto labels = options_.subpixel_seeds ? between_planes(result.seeds)
+                                          : result.seeds.seeds.to(result.seeds.cost.scalar_type());
+    if (options_.fill_seeds) result.kinds = fill_unmatched(result.seeds, labels);
+    return labels;
+  });
   record(trace, "label_seeds", result.seeds.seeds);
   auto memory = in_stage("propagation", [&] {
     auto context = proj_(left);

@@ -126,7 +126,7 @@ class Blocks {
       move_page(static_cast<char*>(oldest.data) + oldest.bytes, data + at);
       if (oldest.bytes == 0) idle_.pop_front();
     }
-    trim(bytes);
+    trim(bytes);  // where pages cannot be moved
     return data;
   }
 
