@@ -125,6 +125,12 @@ std::vector<StageCost> count_flops(const ModelOptions& o, int width, int height)
           linear(searched, around * o.gamma2_groups, hidden) + linear(searched, hidden, around);
       refinement.other += searched * around * 4 * o.feature_channels;
     }
+    if (o.refinement_blend) {
+      refinement.linear +=
+          o.refinements * (linear(quarter, o.refinement_channels, ModelOptions::blend_hidden) +
+                           linear(quarter, ModelOptions::blend_hidden, 16 * 9 + 1));
+      refinement.other += o.refinements * H * W * 9 * 10;  // colours, weights, mean
+    }
     stages.push_back(refinement);
   }
 

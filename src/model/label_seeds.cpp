@@ -45,16 +45,18 @@ torch::Tensor between_planes(const LabelSeeds& seeds) {
 
 namespace {
 
+constexpr float kSame = 0.4f;  // planes between two seeds of one surface
+
 // One row of cells.
 struct SeedRow {
-  int64_t width, k;
+  int64_t width, k, planes;
   int64_t* seeds;       // [width, k]
   float* starts;        // [width, k]
-  int64_t* kinds;       // [width, k], zeros = kMatched
+  int64_t* kinds;       // [width, k]
   const float* chance;  // [width], of the best seed
 
-  // Which best seeds are matches.
-  std::vector<char> matches() const {
+  // As the best seeds say: kMatched, kUnsure or kContradicted.
+  std::vector<CellState> states() const {
     std::vector<float> best(width, 0.f);
     std::vector<int64_t> owner(width, -2);
     auto right_cell = [&](int64_t i) { return i - seeds[i * k]; };
@@ -64,47 +66,60 @@ struct SeedRow {
       best[j] = chance[i];
       owner[j] = seeds[i * k];
     }
-    std::vector<char> matched(width);
+    std::vector<CellState> result(width, CellState::kMatched);
     for (int64_t i = 0; i < width; ++i) {
       const int64_t j = right_cell(i);
-      matched[i] = j >= 0 && chance[i] >= 0.5f && std::abs(owner[j] - seeds[i * k]) <= 1;
+      if (chance[i] < 0.5f)
+        result[i] = CellState::kUnsure;
+      else if (j < 0 || std::abs(owner[j] - seeds[i * k]) > 1)
+        result[i] = CellState::kContradicted;
     }
-    return matched;
+    return result;
   }
 
-  void put(int64_t i, int64_t label, float value, SeedKind kind, int64_t planes) {
-    kinds[i * k + label] = kind;
-    starts[i * k + label] = value;
-    seeds[i * k + label] = std::clamp<int64_t>(std::lround(value), 0, planes - 1);
+  // Gives the role to the seed that says the same, or to the last of its own instead of what is
+  // there.
+  void lend(int64_t i, float value, CellState state, SeedRole role) {
+    float* start = starts + i * k;
+    int64_t* kind = kinds + i * k;
+    int64_t slot =
+        std::find_if(start, start + k, [&](float s) { return std::abs(s - value) < kSame; }) -
+        start;
+    if (slot == k) {
+      slot = k - 1;
+      while (kind[slot] != seed_kind(state, SeedRole::kOwn)) --slot;
+      start[slot] = value;
+      seeds[i * k + slot] = std::clamp<int64_t>(std::lround(value), 0, planes - 1);
+    }
+    kind[slot] = seed_kind(state, role);
   }
 
-  void fill(int64_t planes) {
+  void fill() {
     constexpr float kNone = -1;
-    auto matched = matches();
+    auto state = states();
     std::vector<float> best(width), from_right(width);
     for (int64_t i = 0; i < width; ++i) best[i] = starts[i * k];
     float seen = kNone;
     int64_t edge = 0;  // cells before it are out of the right view
     for (int64_t i = width - 1; i >= 0; --i) {
       if (edge == 0 && seen > static_cast<float>(i)) edge = i + 1;
+      if (edge > 0) state[i] = CellState::kBeyond;
       from_right[i] = seen;
-      if (edge == 0 && matched[i]) seen = best[i];
+      if (state[i] == CellState::kMatched) seen = best[i];
     }
     float from_left = kNone;
     for (int64_t i = 0; i < width; ++i) {
-      if (i >= edge && matched[i]) {
+      std::fill_n(kinds + i * k, k, seed_kind(state[i], SeedRole::kOwn));
+      if (state[i] == CellState::kMatched) {
         from_left = best[i];
         continue;
       }
-      std::fill_n(kinds + i * k, k, kUnmatched);
-      // The farther surface last; one of them alone where the row has no other.
-      const float low = from_left == kNone || from_right[i] == kNone
-                            ? std::max(from_left, from_right[i])
-                            : std::min(from_left, from_right[i]);
+      const float high = std::max(from_left, from_right[i]);
+      const bool both = from_left != kNone && from_right[i] != kNone;
+      const float low = both ? std::min(from_left, from_right[i]) : high;
       if (low == kNone || k < 2) continue;
-      put(i, k - 1, low, kFarther, planes);
-      if (k > 2 && from_left != kNone && from_right[i] != kNone)
-        put(i, k - 2, std::max(from_left, from_right[i]), kNearer, planes);
+      lend(i, low, state[i], SeedRole::kFarther);
+      if (k > 2 && high - low >= kSame) lend(i, high, state[i], SeedRole::kNearer);
     }
   }
 };
@@ -123,11 +138,12 @@ torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
   for (int64_t row = 0; row < planes.size(0) * planes.size(1); ++row) {
     SeedRow{width,
             k,
+            seeds.prob.size(3),
             planes.data_ptr<int64_t>() + row * width * k,
             values.data_ptr<float>() + row * width * k,
             kinds.data_ptr<int64_t>() + row * width * k,
             chance.data_ptr<float>() + row * width}
-        .fill(seeds.prob.size(3));
+        .fill();
   }
   seeds.seeds = planes.to(seeds.seeds.device());
   starts = values.to(starts.options());

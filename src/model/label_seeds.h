@@ -34,20 +34,21 @@ LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& righ
 // gradient.
 torch::Tensor between_planes(const LabelSeeds& seeds);
 
-enum SeedKind : int64_t {
-  kMatched,    // a cell's own, of one whose best is a match
-  kUnmatched,  // a cell's own, of any other
-  kFarther,    // lent
-  kNearer,     // lent, the nearer of two
-  kSeedKinds,
-};
+// A cell is matched, or it is not for one of three reasons; a seed is its own or lent.
+enum class CellState : int64_t { kMatched, kUnsure, kContradicted, kBeyond };
+enum class SeedRole : int64_t { kOwn, kFarther, kNearer };
+constexpr int64_t kSeedKinds = 12;
+constexpr int64_t seed_kind(CellState state, SeedRole role) {
+  return 3 * static_cast<int64_t>(state) + static_cast<int64_t>(role);
+}
 
 // Where the best seed of a cell is no match, surfaces seen beside it are likelier than its weaker
-// seeds: the last two become the starts of the nearest matched cells of the row, the farther
-// surface last. A match is likelier than not, and no better one of the same right cell contradicts
-// it. Cells left of the right view's edge (where the surface to their right would be out of view)
-// get that surface, matched or not. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels,
-// and returns the SeedKind of each, int64.
+// seeds: the starts of the nearest matched cells of the row, the farther and the nearer surface,
+// are lent to it and take the place of its last seeds, or of the one it already has within 0.4 of a
+// plane. A match is likelier than not (else the cell is unsure), and no better one of the same
+// right cell contradicts it. Cells beyond the right view's left edge (where the surface to their
+// right would be out of view) get that surface, matched or not. Changes seeds.seeds and starts,
+// [B, h, w, k] in coarse pixels, and returns the seed_kind of each, int64.
 torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts);
 
 // A learned vector for each kind, nothing at first.

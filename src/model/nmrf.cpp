@@ -35,6 +35,8 @@ NetworkImpl::NetworkImpl(const ModelOptions& o)
   for (int i = 0; i < o.refinements; ++i) {
     if (o.refinement_search > 0)
       searches_.push_back(register_module(numbered("refine_search", i), FineSearch(o)));
+    if (o.refinement_blend)
+      blends_.push_back(register_module(numbered("refine_blend", i), CellBlend(o)));
     refinements_.push_back(register_module(numbered("refinement", i), make_refinement(o)));
     refine_heads_.push_back(
         register_module(numbered("refine_head", i), Head(o.refinement_channels, 16)));
@@ -150,7 +152,8 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   record(trace, "refine_gw2", fine.right2);
   for (std::size_t i = 0; i < refinements_.size(); ++i) {
     // ... and again at the map that refinement starts from.
-    auto start = ops::median_reduce(out.disparity.detach() / 4);
+    torch::Tensor start;
+    if (searches_.empty() || i > 0) start = ops::median_reduce(out.disparity.detach() / 4);
     if (!searches_.empty()) {
       StageScope stage("refinement");
       if (i > 0) candidates = {start.unsqueeze(-1), torch::zeros_like(start).unsqueeze(-1)};
@@ -165,6 +168,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
       StageScope stage("heads");
       auto offsets = refine_heads_[i](embedding.squeeze(3));
       record(trace, "refine_delta", offsets);
+      if (!blends_.empty()) offsets = offsets + blends_[i](embedding.squeeze(3), start, left);
       out.refined.push_back(ops::refined_disparity(start, offsets));
     }
     out.disparity = out.refined.back();

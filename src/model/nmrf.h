@@ -75,6 +75,7 @@ class NetworkImpl : public torch::nn::Module {
   torch::nn::Linear infer_score_head_;
   SeedKinds infer_kinds_{nullptr};
   std::vector<FineSearch> searches_;
+  std::vector<CellBlend> blends_;
   std::vector<MessagePassing> refinements_;
   std::vector<Head> refine_heads_;
 };

@@ -31,6 +31,7 @@ ModelOptions fast_options() {
   o.refinement_channels = 64;
   o.refinement_heads = 4;
   o.refinement_search = 2;
+  o.refinement_blend = true;
   o.mlp_ratio = 3;
   o.enlarge = 128;
   return o;

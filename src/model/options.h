@@ -89,6 +89,7 @@ struct ModelOptions {
   int refinement_heads = 4;
   int refinement_window = 4;
   int refinement_search = 0;  // columns matched on either side of a start label before refinement
+  bool refinement_blend = false;  // pixels take the start of a cell beside theirs where it suits
 
   int mlp_ratio = 4;  // hidden channels of every message passing MLP, times its width
 
@@ -139,9 +140,12 @@ struct ModelOptions {
     visit("refinement.heads", self.refinement_heads, "attention heads");
     visit("refinement.window", self.refinement_window, "window side");
     visit("refinement.search", self.refinement_search, "columns searched around a start label");
+    visit("refinement.blend", self.refinement_blend, "pixels take starts of cells beside theirs");
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
     visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
   }
+
+  static constexpr int blend_hidden = 12;  // channels of refinement.blend
 
   // Planes of the cost volume: one a coarse pixel.
   int planes() const { return max_disp / 8; }

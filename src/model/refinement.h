@@ -44,4 +44,20 @@ class FineSearchImpl : public torch::nn::Module {
 };
 TORCH_MODULE(FineSearch);
 
+// Which of the starts around it a pixel belongs to (option refinement.blend; not in the paper): a
+// mean of those of the 3 x 3 cells, weighted by what the embedding says and by how far the pixel's
+// colour is from the mean of each cell.
+class CellBlendImpl : public torch::nn::Module {
+ public:
+  explicit CellBlendImpl(const ModelOptions& options);
+  // embedding [B, h, w, C], start [B, h, w], image [B, 3, 4h, 4w] of 0..255. What the mean adds to
+  // the start of each of a cell's 16 pixels, [B, h, w, 16].
+  torch::Tensor forward(const torch::Tensor& embedding, const torch::Tensor& start,
+                        const torch::Tensor& image);
+
+ private:
+  Mlp weigh_;
+};
+TORCH_MODULE(CellBlend);
+
 }  // namespace nmrf

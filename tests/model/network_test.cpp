@@ -9,6 +9,7 @@
 #include "model/flops.h"
 #include "model/formula.h"
 #include "model/golden.h"
+#include "model/refinement.h"
 #include "model/weights.h"
 #include "ops/dispatch.h"
 #include "support/support.h"
@@ -138,9 +139,12 @@ std::vector<std::pair<std::string, ModelOptions>> every_switch() {
       {"correlation around the labels", [](auto& o) { o.gamma2_radius = 2; }},
       {"seeds between planes", [](auto& o) { o.subpixel_seeds = true; }},
       {"search before refinement", [](auto& o) { o.refinement_search = 2; }},
+      {"pixels take starts of cells beside theirs", [](auto& o) { o.refinement_blend = true; }},
       {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
-      {"two refinements and searches, seeds between planes and of neighbours, four frequencies",
+      {"two refinements, searches and blends, seeds between planes and of neighbours, four "
+       "frequencies",
        [](auto& o) {
+         o.refinement_blend = true;
          o.refinement_search = 2;
          o.subpixel_seeds = o.fill_seeds = true;
          o.refinements = 2;
@@ -202,17 +206,25 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4.75f, 1.75f}));
   EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4.75f, 1.75f}));
   // Contradicted by a better match of the same right cell (cell 1's; cell 13's), and unsure.
-  EXPECT_EQ(row.start(3), (Values{1.75f, 4.75f, 1.75f, 1.75f}));
+  // What cell 3 is lent it has.
+  EXPECT_EQ(row.start(3), (Values{1.75f, 4.75f, 4.75f, 4.75f}));
   EXPECT_EQ(row.start(10), (Values{0.75f, 4.75f, 3.75f, 1.75f}));
   EXPECT_EQ(row.start(11), (Values{6.75f, 4.75f, 3.75f, 1.75f}));
   for (int64_t cell : {2, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15})
     EXPECT_TRUE(torch::equal(row.starts[0][0][cell], row.before[0][0][cell])) << cell;
   EXPECT_EQ(row.seeds.seeds[0][0][10][2].item<int64_t>(), 4);
   EXPECT_EQ(row.seeds.seeds[0][0][10][3].item<int64_t>(), 2);
-  const auto kind = [&](int64_t cell) { return kinds[0][0][cell]; };
-  EXPECT_TRUE(torch::equal(kind(2), torch::tensor({0, 0, 0, 0}, torch::kLong)));
-  EXPECT_TRUE(torch::equal(kind(1), torch::tensor({1, 1, 1, 2}, torch::kLong)));
-  EXPECT_TRUE(torch::equal(kind(10), torch::tensor({1, 1, 3, 2}, torch::kLong)));
+  const auto expect_kinds = [&](int64_t cell, CellState state, std::vector<SeedRole> roles) {
+    for (std::size_t i = 0; i < roles.size(); ++i)
+      EXPECT_EQ(kinds[0][0][cell][i].item<int64_t>(), seed_kind(state, roles[i]))
+          << cell << " " << i;
+  };
+  constexpr auto kOwn = SeedRole::kOwn, kFarther = SeedRole::kFarther, kNearer = SeedRole::kNearer;
+  expect_kinds(1, CellState::kBeyond, {kOwn, kOwn, kOwn, kFarther});
+  expect_kinds(2, CellState::kMatched, {kOwn, kOwn, kOwn, kOwn});
+  expect_kinds(3, CellState::kContradicted, {kFarther, kOwn, kOwn, kOwn});
+  expect_kinds(10, CellState::kContradicted, {kOwn, kOwn, kNearer, kFarther});
+  expect_kinds(11, CellState::kUnsure, {kOwn, kOwn, kNearer, kFarther});
 
   FillRow two(2);
   fill_unmatched(two.seeds, two.starts);
@@ -227,6 +239,77 @@ TEST(LabelSeeds, ARowWithoutAnyMatchStaysAsItIs) {
   row.seeds.prob.mul_(0.5);
   fill_unmatched(row.seeds, row.starts);
   EXPECT_TRUE(torch::equal(row.starts, row.before));
+}
+
+// What a blend says, pixel by pixel.
+torch::Tensor slow_blend(const CellBlend& blend, const torch::Tensor& embedding,
+                         const torch::Tensor& start, const torch::Tensor& image) {
+  auto p = blend->named_parameters();
+  auto hidden = torch::gelu(torch::linear(embedding, p["weigh.fc1.weight"], p["weigh.fc1.bias"]));
+  auto said = torch::linear(hidden, p["weigh.fc2.weight"], p["weigh.fc2.bias"]);
+  const int64_t h = start.size(1), w = start.size(2);
+  auto result = torch::zeros({1, h, w, 16});
+  for (int64_t y = 0; y < h; ++y)
+    for (int64_t x = 0; x < w; ++x)
+      for (int64_t pixel = 0; pixel < 16; ++pixel) {
+        const int64_t row = 4 * y + pixel / 4, column = 4 * x + pixel % 4;
+        std::vector<double> weight, value;
+        for (int64_t place = 0; place < 9; ++place) {
+          const int64_t v = std::clamp<int64_t>(y + place / 3 - 1, 0, h - 1),
+                        u = std::clamp<int64_t>(x + place % 3 - 1, 0, w - 1);
+          double distance = 0;
+          for (int64_t c = 0; c < 3; ++c) {
+            auto cell = image[0][c].slice(0, 4 * v, 4 * v + 4).slice(1, 4 * u, 4 * u + 4);
+            distance +=
+                std::abs(image[0][c][row][column].item<double>() - cell.mean().item<double>());
+          }
+          weight.push_back(std::exp(said[0][y][x][9 * pixel + place].item<double>() +
+                                    said[0][y][x][144].item<double>() * distance / 48));
+          value.push_back(start[0][v][u].item<double>() - start[0][y][x].item<double>());
+        }
+        double sum = 0, total = 0;
+        for (std::size_t i = 0; i < 9; ++i) {
+          sum += weight[i] * value[i];
+          total += weight[i];
+        }
+        result[0][y][x][pixel] = sum / total;
+      }
+  return result;
+}
+
+TEST(CellBlend, IsTheWeightedMeanOfTheCellsAround) {
+  torch::manual_seed(3);
+  CellBlend blend(tiny_options());
+  torch::NoGradGuard no_grad;
+  blend->named_parameters()["weigh.fc2.weight"].normal_();
+  auto embedding = torch::randn({1, 3, 5, 16}), start = 20 * torch::rand({1, 3, 5}),
+       image = 255 * torch::rand({1, 3, 12, 20});
+  auto slow = slow_blend(blend, embedding, start, image);
+  EXPECT_LT((blend(embedding, start, image) - slow).abs().max().item<float>(), 1e-4);
+  EXPECT_GT(slow.abs().max().item<float>(), 1);
+  EXPECT_EQ(blend(embedding, torch::full({1, 3, 5}, 7.f), image).abs().max().item<float>(), 0);
+}
+
+// Without a graph rows are computed some at a time.
+TEST(CellBlend, StripsAreNotSeen) {
+  torch::manual_seed(4);
+  CellBlend blend(tiny_options());
+  auto embedding = torch::randn({2, 37, 4, 16}), start = 20 * torch::rand({2, 37, 4}),
+       image = 255 * torch::rand({2, 3, 148, 16});
+  auto whole = blend(embedding, start, image);
+  torch::NoGradGuard no_grad;
+  EXPECT_LT((blend(embedding, start, image) - whole).abs().max().item<float>(), 1e-5);
+}
+
+// A fresh one already gives the bright pixels of a dark cell what the bright cell beside it has.
+TEST(CellBlend, FollowsColoursAtFirst) {
+  torch::NoGradGuard no_grad;
+  CellBlend blend(tiny_options());
+  auto image = torch::zeros({1, 3, 4, 12}), start = torch::tensor({2.f, 2.f, 9.f}).view({1, 1, 3});
+  image.slice(3, 7, 12).fill_(240);  // the last column of the middle cell, and the right one
+  auto middle = blend(torch::zeros({1, 1, 3, 16}), start, image)[0][0][1].view({4, 4});
+  EXPECT_GT(middle.select(1, 3).min().item<float>(), 6.9);
+  EXPECT_LT(middle.slice(1, 0, 3).max().item<float>(), 0.1);
 }
 
 // Every switch changes the answer, runs on odd sizes, and gives finite disparities.
