@@ -1,5 +1,6 @@
 #include "model/refinement.h"
 
+#include "ops/patches.h"
 #include "ops/warp.h"
 
 namespace nmrf {
@@ -75,64 +76,23 @@ Search FineSearchImpl::forward(const torch::Tensor& left, const torch::Tensor& r
   return {candidates.labels, logits + trust_ * candidates.log_prior.unsqueeze(-1)};
 }
 
-namespace {
-
-constexpr int64_t kAround = 9;  // cells, the middle one in place 4
-
-// Rows first..first + rows of [B, h, w, c], each cell with those around it: [B, rows, w, 9, c].
-// `padded` has a border of one cell.
-torch::Tensor around(const torch::Tensor& padded, int64_t first, int64_t rows) {
-  const int64_t width = padded.size(2) - 2;
-  std::vector<torch::Tensor> cells;
-  for (int64_t y = 0; y < 3; ++y)
-    for (int64_t x = 0; x < 3; ++x)
-      cells.push_back(padded.narrow(1, first + y, rows).narrow(2, x, width));
-  return torch::stack(cells, 3);
-}
-
-// [B, c, h, w] -> [B, h + 2, w + 2, c], the border repeated.
-torch::Tensor with_border(const torch::Tensor& cells) {
-  return torch::replication_pad2d(cells, {1, 1, 1, 1}).permute({0, 2, 3, 1});
-}
-
-}  // namespace
-
 CellBlendImpl::CellBlendImpl(const ModelOptions& o)
-    : weigh_(register_module(
-          "weigh", Mlp(o.refinement_channels, ModelOptions::blend_hidden, 16 * kAround + 1))) {
+    : weigh_(register_module("weigh",
+                             Mlp(o.refinement_channels, ModelOptions::blend_hidden, 16 * 9 + 1))) {
   torch::NoGradGuard no_grad;
   // At first nearly the cell's own start, and a neighbour's where the colour says so.
   auto last = weigh_->fc2();
   last.weight.zero_();
   last.bias.fill_(0);
-  last.bias.narrow(0, 0, 16 * kAround).view({16, kAround}).select(1, kAround / 2).fill_(5);
-  last.bias[16 * kAround] = -1;
+  last.bias.narrow(0, 0, 16 * 9).view({16, 9}).select(1, 4).fill_(5);
+  last.bias[16 * 9] = -1;
 }
 
 torch::Tensor CellBlendImpl::forward(const torch::Tensor& embedding, const torch::Tensor& start,
                                      const torch::Tensor& image) {
-  const int64_t batch = start.size(0), width = start.size(2);
-  const auto starts = with_border(start.unsqueeze(1));
-  const auto colours = with_border(torch::avg_pool2d(image, 4));
+  const ops::BlendMaps maps{start, image, torch::avg_pool2d(image, 4)};
   return in_strips(start.size(1), [&](int64_t first, int64_t rows) {
-    auto said = weigh_(embedding.narrow(1, first, rows).contiguous());
-    auto pixels = image.narrow(2, 4 * first, 4 * rows)
-                      .reshape({batch, 3, rows, 4, width, 4})
-                      .permute({0, 2, 4, 3, 5, 1})
-                      .reshape({batch, rows, width, 16, 1, 3});
-    auto cells = around(colours, first, rows).unsqueeze(3);  // [B, rows, w, 1, 9, 3]
-    torch::Tensor distance;
-    for (int64_t c = 0; c < 3; ++c) {
-      auto one = (pixels.select(-1, c) - cells.select(-1, c)).abs_();
-      distance = c == 0 ? one : distance.add_(one);
-    }
-    // In units of 16 grey values.
-    distance = distance.mul_(1.0 / (3 * 16)).to(said.scalar_type());
-    auto logits = said.narrow(-1, 0, 16 * kAround).reshape({batch, rows, width, 16, kAround}) +
-                  said.narrow(-1, 16 * kAround, 1).unsqueeze(-1) * distance;
-    auto beside = around(starts, first, rows).squeeze(-1) -
-                  start.narrow(1, first, rows).unsqueeze(-1);  // [B, rows, w, 9]
-    return (logits.softmax(-1) * beside.unsqueeze(3)).sum(-1);
+    return ops::blend_starts(weigh_(embedding.narrow(1, first, rows).contiguous()), maps, first);
   });
 }
 

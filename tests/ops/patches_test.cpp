@@ -123,6 +123,20 @@ TEST(RefinedDisparity, MatchesThePlainForm) {
     }
 }
 
+TEST(BlendStarts, MatchesThePlainForm) {
+  torch::manual_seed(7);
+  for (auto [h, w] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 7}, {5, 16}})
+    for (int64_t batch : {1, 3}) {
+      auto image = 255 * torch::rand({batch, 3, 4 * h, 4 * w});
+      const BlendMaps maps{random({batch, h, w}), image, torch::avg_pool2d(image, 4)};
+      for (int64_t first = 0; first < h; first += 2) {
+        auto said = random({batch, std::min<int64_t>(h - first, 3), w, 145});
+        if (first == 0) said = random({batch, h, w, 145});
+        compare({said}, [&](const Tensors& t) { return Tensors{blend_starts(t[0], maps, first)}; });
+      }
+    }
+}
+
 TEST(ChannelsLast, IsAViewOrACopy) {
   torch::manual_seed(6);
   for (int64_t channels : {1, 3, 4, 18, 64}) {
@@ -142,6 +156,11 @@ TEST(Patches, RefuseWhatDoesNotFit) {
   EXPECT_THROW(median_reduce(random({1, 6, 8})), c10::Error);
   EXPECT_THROW(take_winners(random({1, 2, 2, 4, 16}), random({1, 2, 2, 4, 16})), c10::Error);
   EXPECT_THROW(refined_disparity(random({1, 2, 3}), random({1, 2, 2, 16})), c10::Error);
+  const BlendMaps maps{random({1, 2, 3}), random({1, 3, 8, 12}), random({1, 3, 2, 3})};
+  EXPECT_THROW(blend_starts(random({1, 2, 3, 144}), maps, 0), c10::Error);
+  EXPECT_THROW(blend_starts(random({1, 2, 3, 145}), maps, 1), c10::Error);
+  EXPECT_THROW(blend_starts(random({1, 2, 3, 145}), {maps.start, maps.colours, maps.colours}, 0),
+               c10::Error);
 }
 
 }  // namespace

@@ -223,6 +223,104 @@ void unfold_backward(const float* labels, const float* offsets, const float* abo
     }
 }
 
+constexpr std::int64_t kAround = 9, kPixels = 16, kSaid = kAround * kPixels + 1;
+
+// One cell of a blend: its pixels, and the cells around it.
+struct BlendCell {
+  // [3, 16] and [9, 16]; starts are relative to the cell's own.
+  HWY_ALIGN float pixels[3 * kPixels], logits[kAround * kPixels];
+  float colour[3 * kAround], start[kAround], trust;
+
+  HWY_INLINE BlendCell(const BlendIn& in, std::int64_t row, std::int64_t x) {
+    const std::int64_t image = row / in.rows, y = in.first + row % in.rows;
+    const std::int64_t h = in.height, w = in.width;
+    const float* said = in.said + (row * w + x) * kSaid;
+    for (std::int64_t i = 0; i < kPixels; ++i)
+      for (std::int64_t p = 0; p < kAround; ++p) logits[p * kPixels + i] = said[i * kAround + p];
+    trust = said[kSaid - 1] / 48.0f;
+    for (std::int64_t c = 0; c < 3; ++c)
+      for (std::int64_t r = 0; r < 4; ++r)
+        std::copy_n(in.image + ((image * 3 + c) * 4 * h + 4 * y + r) * 4 * w + 4 * x, 4,
+                    pixels + c * kPixels + 4 * r);
+    const float own = in.start[(image * h + y) * w + x];
+    for (std::int64_t p = 0; p < kAround; ++p) {
+      const std::int64_t v = std::clamp<std::int64_t>(y + p / 3 - 1, 0, h - 1);
+      const std::int64_t u = std::clamp<std::int64_t>(x + p % 3 - 1, 0, w - 1);
+      start[p] = in.start[(image * h + v) * w + u] - own;
+      for (std::int64_t c = 0; c < 3; ++c)
+        colour[c * kAround + p] = in.colours[((image * 3 + c) * h + v) * w + u];
+    }
+  }
+};
+
+// Of some pixels of a cell: distances of colour and weights of the cells around, and the mean.
+template <class D>
+struct BlendLanes {
+  using V = hn::Vec<D>;
+  V distance[kAround], weight[kAround], mean;
+
+  HWY_INLINE BlendLanes(D d, const BlendCell& cell, std::int64_t i) {
+    const V red = hn::LoadU(d, cell.pixels + i), green = hn::LoadU(d, cell.pixels + kPixels + i),
+            blue = hn::LoadU(d, cell.pixels + 2 * kPixels + i), trust = hn::Set(d, cell.trust);
+    auto away = [&](V pixel, std::int64_t p) {
+      return hn::Abs(hn::Sub(pixel, hn::Set(d, cell.colour[p])));
+    };
+    V most = hn::Set(d, -std::numeric_limits<float>::infinity());
+    for (std::int64_t p = 0; p < kAround; ++p) {
+      distance[p] =
+          hn::Add(hn::Add(away(red, p), away(green, kAround + p)), away(blue, 2 * kAround + p));
+      weight[p] = hn::MulAdd(trust, distance[p], hn::LoadU(d, cell.logits + p * kPixels + i));
+      most = hn::Max(most, weight[p]);
+    }
+    V sum = hn::Zero(d);
+    mean = sum;
+    for (std::int64_t p = 0; p < kAround; ++p) {
+      weight[p] = hn::Exp(d, hn::Sub(weight[p], most));
+      sum = hn::Add(sum, weight[p]);
+      mean = hn::MulAdd(weight[p], hn::Set(d, cell.start[p]), mean);
+    }
+    const V whole = hn::Div(hn::Set(d, 1.0f), sum);
+    for (std::int64_t p = 0; p < kAround; ++p) weight[p] = hn::Mul(weight[p], whole);
+    mean = hn::Mul(mean, whole);
+  }
+};
+
+void blend(const BlendIn& in, float* out, std::int64_t begin, std::int64_t end) {
+  const hn::CappedTag<float, kPixels> d;
+  for (std::int64_t row = begin; row < end; ++row)
+    for (std::int64_t x = 0; x < in.width; ++x) {
+      const BlendCell cell(in, row, x);
+      for (std::int64_t i = 0; i < kPixels; i += hn::MaxLanes(d))
+        hn::StoreU(BlendLanes(d, cell, i).mean, d, out + (row * in.width + x) * kPixels + i);
+    }
+}
+
+void blend_backward(const BlendIn& in, const float* above, float* d_said, std::int64_t begin,
+                    std::int64_t end) {
+  const hn::CappedTag<float, kPixels> d;
+  HWY_ALIGN float slopes[kAround * kPixels];
+  for (std::int64_t row = begin; row < end; ++row)
+    for (std::int64_t x = 0; x < in.width; ++x) {
+      const BlendCell cell(in, row, x);
+      const float* from = above + (row * in.width + x) * kPixels;
+      float* to = d_said + (row * in.width + x) * kSaid;
+      auto trusted = hn::Zero(d);
+      for (std::int64_t i = 0; i < kPixels; i += hn::MaxLanes(d)) {
+        const BlendLanes lanes(d, cell, i);
+        const auto slope = hn::LoadU(d, from + i);
+        for (std::int64_t p = 0; p < kAround; ++p) {
+          const auto share = hn::Mul(
+              lanes.weight[p], hn::Mul(slope, hn::Sub(hn::Set(d, cell.start[p]), lanes.mean)));
+          hn::StoreU(share, d, slopes + p * kPixels + i);
+          trusted = hn::MulAdd(share, lanes.distance[p], trusted);
+        }
+      }
+      for (std::int64_t i = 0; i < kPixels; ++i)
+        for (std::int64_t p = 0; p < kAround; ++p) to[i * kAround + p] = slopes[p * kPixels + i];
+      to[kSaid - 1] = hn::GetLane(hn::SumOfLanes(d, trusted)) / 48.0f;
+    }
+}
+
 }  // namespace nmrf::ops::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -235,6 +333,8 @@ HWY_EXPORT(winners);
 HWY_EXPORT(median_blocks);
 HWY_EXPORT(unfold);
 HWY_EXPORT(unfold_backward);
+HWY_EXPORT(blend);
+HWY_EXPORT(blend_backward);
 
 void transpose_map(const float* from, std::int64_t stride, std::int64_t channels,
                    std::int64_t width, float* to) {
@@ -265,6 +365,15 @@ void unfold_offsets_backward(const float* labels, const float* offsets, const fl
                              std::int64_t width, float* d_offsets, std::int64_t begin,
                              std::int64_t end) {
   HWY_DYNAMIC_DISPATCH(unfold_backward)(labels, offsets, above, width, d_offsets, begin, end);
+}
+
+void blend_cells(const BlendIn& in, float* out, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(blend)(in, out, begin, end);
+}
+
+void blend_cells_backward(const BlendIn& in, const float* above, float* d_said, std::int64_t begin,
+                          std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(blend_backward)(in, above, d_said, begin, end);
 }
 
 }  // namespace nmrf::ops::kernels

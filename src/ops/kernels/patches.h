@@ -42,4 +42,20 @@ void unfold_offsets_backward(const float* labels, const float* offsets, const fl
                              std::int64_t width, float* d_offsets, std::int64_t begin,
                              std::int64_t end);
 
+// Means of the starts around (ops/patches.h). Rows are those of B * h; `said` begins with `first`
+// of them, one image only where that is not 0.
+struct BlendIn {
+  std::int64_t height = 0, width = 0, first = 0;  // of the fine grid
+  std::int64_t rows = 0;                          // in said
+  const float* said = nullptr;                    // [B, rows, w, 145]
+  const float* start = nullptr;                   // [B, h, w]
+  const float* image = nullptr;                   // [B, 3, 4 h, 4 w]
+  const float* colours = nullptr;                 // [B, 3, h, w]
+};
+// Rows [begin, end) of the B * rows of out: [B, rows, w, 16].
+void blend_cells(const BlendIn& in, float* out, std::int64_t begin, std::int64_t end);
+// The gradient of what was said from that of out.
+void blend_cells_backward(const BlendIn& in, const float* above, float* d_said, std::int64_t begin,
+                          std::int64_t end);
+
 }  // namespace nmrf::ops::kernels
