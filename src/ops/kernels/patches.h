@@ -42,8 +42,7 @@ void unfold_offsets_backward(const float* labels, const float* offsets, const fl
                              std::int64_t width, float* d_offsets, std::int64_t begin,
                              std::int64_t end);
 
-// Means of the starts around (ops/patches.h). Rows are those of B * h; `said` begins with `first`
-// of them, one image only where that is not 0.
+// Means of the starts around (ops/patches.h). Of every image `said` has the `rows` from `first` on.
 struct BlendIn {
   std::int64_t height = 0, width = 0, first = 0;  // of the fine grid
   std::int64_t rows = 0;                          // in said
