@@ -39,7 +39,8 @@ Tensor median_plain(const Tensor& disparity) {
   return std::get<0>(blocks.median(-1));
 }
 
-constexpr int64_t kAround = 9;
+using kernels::kAround;
+using kernels::kPixels;
 
 // Rows first..first + rows of [B, c, h, w], each cell with those around it: [B, rows, w, 9, c].
 Tensor around(const Tensor& cells, int64_t first, int64_t rows) {
@@ -58,9 +59,10 @@ Tensor blend_plain(const Tensor& said, const BlendMaps& maps, int64_t first) {
                     .permute({0, 2, 4, 3, 5, 1})
                     .reshape({batch, rows, width, 16, 1, 3});
   auto colours = around(maps.colours, first, rows).unsqueeze(3);  // [B, rows, w, 1, 9, 3]
-  auto distance = (pixels - colours).abs().sum(-1) / (3 * 16);
-  auto logits = said.narrow(-1, 0, 16 * kAround).reshape({batch, rows, width, 16, kAround}) +
-                said.narrow(-1, 16 * kAround, 1).unsqueeze(-1) * distance;
+  auto distance = (pixels - colours).abs().sum(-1) / kernels::kColourUnit;
+  auto logits =
+      said.narrow(-1, 0, kPixels * kAround).reshape({batch, rows, width, kPixels, kAround}) +
+      said.narrow(-1, kPixels * kAround, 1).unsqueeze(-1) * distance;
   auto beside = around(maps.start.unsqueeze(1), first, rows).squeeze(-1) -
                 maps.start.narrow(1, first, rows).unsqueeze(-1);  // [B, rows, w, 9]
   return (logits.softmax(-1) * beside.unsqueeze(3)).sum(-1);
@@ -200,7 +202,7 @@ Tensor refined_disparity(const Tensor& labels, const Tensor& offsets) {
 
 Tensor blend_starts(const Tensor& said, const BlendMaps& maps, int64_t first) {
   const Tensor& start = maps.start;
-  TORCH_CHECK(said.dim() == 4 && said.size(3) == 16 * kAround + 1 && start.dim() == 3 &&
+  TORCH_CHECK(said.dim() == 4 && said.size(3) == kernels::kSaid && start.dim() == 3 &&
                   said.size(0) == start.size(0) && said.size(2) == start.size(2) && first >= 0 &&
                   first + said.size(1) <= start.size(1),
               "starts [B, h, w] and rows of [B, h, w, 145]");

@@ -223,8 +223,6 @@ void unfold_backward(const float* labels, const float* offsets, const float* abo
     }
 }
 
-constexpr std::int64_t kAround = 9, kPixels = 16, kSaid = kAround * kPixels + 1;
-
 // One cell of a blend: its pixels, and the cells around it.
 struct BlendCell {
   // [3, 16] and [9, 16]; starts are relative to the cell's own.
@@ -237,7 +235,7 @@ struct BlendCell {
     const float* said = in.said + (row * w + x) * kSaid;
     for (std::int64_t i = 0; i < kPixels; ++i)
       for (std::int64_t p = 0; p < kAround; ++p) logits[p * kPixels + i] = said[i * kAround + p];
-    trust = said[kSaid - 1] / 48.0f;
+    trust = said[kSaid - 1] / kColourUnit;
     for (std::int64_t c = 0; c < 3; ++c)
       for (std::int64_t r = 0; r < 4; ++r)
         std::copy_n(in.image + ((image * 3 + c) * 4 * h + 4 * y + r) * 4 * w + 4 * x, 4,
@@ -317,7 +315,7 @@ void blend_backward(const BlendIn& in, const float* above, float* d_said, std::i
       }
       for (std::int64_t i = 0; i < kPixels; ++i)
         for (std::int64_t p = 0; p < kAround; ++p) to[i * kAround + p] = slopes[p * kPixels + i];
-      to[kSaid - 1] = hn::GetLane(hn::SumOfLanes(d, trusted)) / 48.0f;
+      to[kSaid - 1] = hn::GetLane(hn::SumOfLanes(d, trusted)) / kColourUnit;
     }
 }
 

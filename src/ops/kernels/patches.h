@@ -42,11 +42,15 @@ void unfold_offsets_backward(const float* labels, const float* offsets, const fl
                              std::int64_t width, float* d_offsets, std::int64_t begin,
                              std::int64_t end);
 
+constexpr std::int64_t kPixels = 16, kAround = 9;  // of a cell, and cells around a pixel
+constexpr std::int64_t kSaid = kPixels * kAround + 1;
+constexpr float kColourUnit = 3 * 16;  // of a distance summed over three channels
+
 // Means of the starts around (ops/patches.h). Of every image `said` has the `rows` from `first` on.
 struct BlendIn {
   std::int64_t height = 0, width = 0, first = 0;  // of the fine grid
   std::int64_t rows = 0;                          // in said
-  const float* said = nullptr;                    // [B, rows, w, 145]
+  const float* said = nullptr;                    // [B, rows, w, kSaid]
   const float* start = nullptr;                   // [B, h, w]
   const float* image = nullptr;                   // [B, 3, 4 h, 4 w]
   const float* colours = nullptr;                 // [B, 3, h, w]
