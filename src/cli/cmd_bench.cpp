@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/models.h"
 #include "core/check.h"
+#include "core/quantile.h"
 #include "core/stage_clock.h"
 #include "model/flops.h"
 #include "model/weights.h"
@@ -70,8 +71,7 @@ double memory_rate(int threads) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   set_threads(before);
-  std::nth_element(seconds.begin(), seconds.begin() + 15, seconds.end());
-  return 3.0 * static_cast<double>(from.nbytes()) / seconds[15];
+  return 3.0 * static_cast<double>(from.nbytes()) / quantile(seconds, 0.5);
 }
 
 // A textured pair whose disparity grows from the top to the bottom, and its truth.

@@ -16,6 +16,7 @@
 #include "core/check.h"
 #include "core/fields.h"
 #include "core/log.h"
+#include "core/quantile.h"
 #include "data/pair_checks.h"
 #include "data/pair_source.h"
 #include "io/depth.h"
@@ -35,12 +36,9 @@ nlohmann::json span_of(const cv::Mat& map) {
     for (int x = 0; x < map.cols; ++x)
       if (float v = map.at<float>(y, x); std::isfinite(v)) values.push_back(v);
   if (values.empty()) return {{"min", 0.0}, {"median", 0.0}, {"max", 0.0}};
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  // nth_element leaves nothing larger before the middle and nothing smaller behind it.
-  return {{"min", *std::min_element(values.begin(), middle + 1)},
-          {"median", *middle},
-          {"max", *std::max_element(middle, values.end())}};
+  const float median = quantile(values, 0.5);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return {{"min", *least}, {"median", median}, {"max", *most}};
 }
 
 // One run of the command: what stays the same from pair to pair.

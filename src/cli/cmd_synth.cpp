@@ -27,7 +27,7 @@ int cmd_synth(int argc, char** argv) {
   app.add_option("DIR", folder, "Folder to write to");
   app.add_option("-n,--pairs", pairs, "How many")->check(CLI::Range(1, 100000000));
   app.add_option("--size", size, "WxH of the images")->capture_default_str();
-  app.add_option("--split", split, "TRAIN or TEST: other scenes")
+  app.add_option("--split", split, "TRAIN or TEST; the two share no scene")
       ->check(CLI::IsMember({"TRAIN", "TEST"}))
       ->capture_default_str();
   app.add_option("--seed", seed, "The same seed gives the same pairs")->capture_default_str();

@@ -6,6 +6,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "core/check.h"
+#include "core/quantile.h"
 #include "nmrf/disparity.h"
 
 namespace nmrf {
@@ -200,6 +201,21 @@ void crop(Sample& sample, cv::Rect window) {
 
 }  // namespace augment_parts
 
+namespace {
+
+// The largest scale, as a power of two, that keeps the near disparities below `limit` pixels; an
+// image that has larger ones is not enlarged.
+double largest_scale(const cv::Mat& disparity, double limit) {
+  constexpr double kNearShare = 0.98;
+  std::vector<float> known;
+  for (int row = 0; row < disparity.rows; ++row)
+    for (int col = 0; col < disparity.cols; ++col)
+      if (float value = disparity.at<float>(row, col); std::isfinite(value)) known.push_back(value);
+  return std::max(0.0, std::log2(limit / std::max(quantile(known, kNearShare), 1.0f)));
+}
+
+}  // namespace
+
 void AugmentOptions::validate() const {
   auto need = [](bool ok, const char* setting, const char* expected) {
     check(ok, ErrorKind::kUsage, "setting '{}' of the augmentation: expected {}", setting,
@@ -228,6 +244,7 @@ void AugmentOptions::validate() const {
   need(eraser_count >= 1 && eraser_count <= 100, "eraser_count", "1 to 100");
   need(share(mirror), "mirror", "a probability, 0 to 1");
   need(share(flip), "flip", "a probability, 0 to 1");
+  need(scale_disp >= 0, "scale_disp", "0 or more pixels");
 }
 
 Sample augment(Sample sample, const AugmentOptions& options, Rng& rng) {
@@ -255,7 +272,11 @@ Sample augment(Sample sample, const AugmentOptions& options, Rng& rng) {
                     options.crop_height > 0 ? options.crop_height : image.height);
   };
   if (options.enabled && (ranges.scale_low != 0 || ranges.scale_high != 0)) {
-    const double scale = std::exp2(rng.uniform(ranges.scale_low, ranges.scale_high));
+    double high = ranges.scale_high;
+    if (options.scale_disp > 0)
+      high =
+          std::clamp(largest_scale(sample.disparity, options.scale_disp), ranges.scale_low, high);
+    const double scale = std::exp2(rng.uniform(ranges.scale_low, high));
     // Never so small that an image which holds the crop has to be padded.
     const cv::Size old = sample.left.size();
     auto least = [](int crop, int side) {

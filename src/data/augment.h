@@ -32,6 +32,7 @@ struct AugmentOptions {
   int eraser_count = 2;
   double mirror = 0.0;
   double flip = 0.0;
+  double scale_disp = 0.0;
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
@@ -49,6 +50,8 @@ struct AugmentOptions {
     visit("mirror", self.mirror,
           "probability to mirror and swap the pair; only where the right view's truth is known");
     visit("flip", self.flip, "probability to turn the pair upside down");
+    visit("scale_disp", self.scale_disp,
+          "px: enlarge only as far as 98 % of the disparities stay below this; 0: any");
   }
   // Throws Error(kUsage) naming the setting.
   void validate() const;

@@ -7,6 +7,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "core/check.h"
+#include "core/quantile.h"
 #include "core/rng.h"
 
 namespace nmrf {
@@ -120,12 +121,6 @@ Plane robust_plane(const std::vector<Match>& matches) {
   return best;
 }
 
-double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 PairCheck check_pair(const cv::Mat& left, const cv::Mat& right) {
@@ -158,8 +153,8 @@ PairCheck check_pair(const cv::Mat& left, const cv::Mat& right) {
     ++moved;
     negative += match.dx < 0;
   }
-  result.vertical = median(dy);
-  result.horizontal = median(dx);
+  result.vertical = quantile(dy, 0.5);
+  result.horizontal = quantile(dx, 0.5);
   result.negative_share = moved ? static_cast<double>(negative) / moved : 0;
   // Of a linear function over a rectangle around the origin.
   const double w = small_left.cols, h = small_left.rows;

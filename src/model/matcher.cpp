@@ -13,6 +13,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "core/quantile.h"
 #include "model/device.h"
 #include "model/weights.h"
 #include "nmrf/image.h"
@@ -93,12 +94,11 @@ double within_most_pixels(cv::Size size) {
 double best_scale(const cv::Mat& map, int enlarge, int max_disp) {
   constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
   constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
+  constexpr double kNearShare = 0.98;
   if (enlarge == 0) return 1;
-  cv::Mat values = map.reshape(1, 1).clone();
-  auto* first = values.ptr<float>();
-  auto* near = first + static_cast<std::ptrdiff_t>(0.98 * static_cast<double>(values.total()));
-  std::nth_element(first, near, first + values.total());
-  const double room = std::min<double>(enlarge, kCovered * max_disp) / std::max(*near, 1.0f);
+  std::vector<float> values = map.reshape(1, 1);
+  const float near = quantile(values, kNearShare);
+  const double room = std::min<double>(enlarge, kCovered * max_disp) / std::max(near, 1.0f);
   const double scale = std::min({kMost, room, within_most_pixels(map.size())});
   return scale < kLeast ? 1 : scale;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/quantile.h"
 
 namespace nmrf {
 namespace {
@@ -67,13 +68,7 @@ ColorRange robust_range(const cv::Mat& disparity) {
                  [](float value) { return std::isfinite(value); });
   }
   if (valid.empty()) return {};
-  auto quantile = [&](double q) {
-    const auto index =
-        static_cast<std::ptrdiff_t>(std::llround(q * static_cast<double>(valid.size() - 1)));
-    std::nth_element(valid.begin(), valid.begin() + index, valid.end());
-    return valid[static_cast<std::size_t>(index)];
-  };
-  ColorRange range{quantile(kLowQuantile), quantile(kHighQuantile)};
+  ColorRange range{quantile(valid, kLowQuantile), quantile(valid, kHighQuantile)};
   // A flat map: any step above will do, but it must be one that a float can hold.
   if (!(range.hi > range.lo)) range.hi = range.lo + std::max(1.0f, std::abs(range.lo) * 1e-3f);
   return range;

@@ -356,6 +356,34 @@ TEST(Augment, ColoursAreSharedExceptWithProbability) {
   EXPECT_NEAR(erased, 0.5 * runs, 40);
 }
 
+TEST(Augment, EnlargesOnlyUpToADisparity) {
+  AugmentOptions options = small_crop();
+  options.crop_width = options.crop_height = 0;
+  options.dense.scale_high = 1;
+  Sample input = make_sample(40, 24, false);
+  auto widest = [&](double limit, float disparity) {
+    options.scale_disp = limit;
+    input.disparity.setTo(disparity);
+    input.disparity.at<float>(0, 0) = kInf;    // not known
+    input.disparity.at<float>(1, 1) = 1000.f;  // less than 2 % of the pixels
+    int most = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      Rng rng(seed);
+      const int width = augment(input, options, rng).left.cols;
+      EXPECT_GE(width, 40);
+      most = std::max(most, width);
+    }
+    return most;
+  };
+  EXPECT_NEAR(widest(0, 10), 80, 2) << "no limit";
+  EXPECT_NEAR(widest(15, 10), 60, 2);
+  EXPECT_NEAR(widest(100, 10), 80, 2) << "scale_high";
+  EXPECT_EQ(widest(10, 15), 40) << "never made smaller for it";
+  input.disparity.release();
+  Rng rng(1);
+  augment(input, options, rng);  // pairs without truth
+}
+
 TEST(AugmentOptionsTest, FieldsAndChecks) {
   AugmentOptions options;
   options.validate();
@@ -374,6 +402,7 @@ TEST(AugmentOptionsTest, FieldsAndChecks) {
   EXPECT_TRUE(test::contains(refuse("crop_width=-1"), "crop_width"));
   EXPECT_TRUE(test::contains(refuse("sparse.scale_low=1"), "sparse.scale_low"));
   EXPECT_TRUE(test::contains(refuse("eraser=1.5"), "eraser"));
+  EXPECT_TRUE(test::contains(refuse("scale_disp=-1"), "scale_disp"));
   EXPECT_TRUE(test::contains(refuse("eraser_low=200"), "eraser_low"));
   EXPECT_TRUE(test::contains(refuse("dense.brightness=2"), "dense.brightness"));
 }

@@ -1,4 +1,5 @@
 // Whole pairs: truth against images, repetition, statistics, the tree on disk.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -6,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "core/file.h"
 #include "data/synth/synth.h"
 #include "data/synth/tree.h"
 #include "nmrf/calibration.h"
@@ -270,6 +272,25 @@ TEST(SynthTree, WritesResumesAndExtends) {
   tree.split = "TEST", tree.pairs = 1;
   EXPECT_EQ(write_synth_tree(other, tree).written, 1);
   EXPECT_TRUE(fs::exists(base / "frames_finalpass/TEST/A/0000/left/0006.png"));
+}
+
+TEST(SynthTree, SplitsShareNoScene) {
+  test::TempFolder folder;
+  SynthOptions options = small(64, 48);
+  options.edge_samples = 1;
+  SynthTree tree;
+  tree.folder = folder.path();
+  tree.pairs = 6;
+  std::set<std::string> maps;
+  for (const char* split : {"TRAIN", "TEST"}) {
+    tree.split = split;
+    write_synth_tree(options, tree);
+    for (int frame = 6; frame < 12; ++frame)
+      maps.insert(
+          read_file(folder.path() / fmt::format("FlyingThings3D/disparity/{}/A/0000/left/{:04}.pfm",
+                                                split, frame)));
+  }
+  EXPECT_EQ(maps.size(), 12u);
 }
 
 TEST(SynthTree, StopsWhenAsked) {

@@ -4,20 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "core/quantile.h"
 #include "data/synth/synth.h"
 
 namespace nmrf {
-namespace {
-
-double quantile(std::vector<float>& values, double share) {
-  if (values.empty()) return 0;
-  auto at =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
-}  // namespace
 
 SynthCheck check_pair(const SynthPair& pair) {
   cv::Size size = pair.left.size();

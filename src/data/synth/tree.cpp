@@ -11,6 +11,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "core/rng.h"
 #include "nmrf/disparity.h"
 #include "nmrf/image.h"
 
@@ -94,6 +95,13 @@ void keep_settings(const SynthOptions& options, const fs::path& path) {
        path.string(), changed);
 }
 
+// No scene of one split is in the other.
+std::uint64_t split_seed(std::int64_t seed, const std::string& split) {
+  const auto own = static_cast<std::uint64_t>(seed);
+  constexpr std::uint64_t kTest = 0x54455354;
+  return split == "TEST" ? mix_seed({own, kTest}) : own;
+}
+
 }  // namespace
 
 SynthPlace synth_place(const std::string& split, std::int64_t index) {
@@ -116,6 +124,7 @@ SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& t
         "unknown split '{}'; expected TRAIN or TEST", tree.split);
   fs::path base = tree.folder / "FlyingThings3D";
   make_folder(base);
+  const std::uint64_t seed = split_seed(options.seed, tree.split);
   keep_settings(options, base / ("synth_" + tree.split + ".toml"));
 
   int threads =
@@ -141,7 +150,7 @@ SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& t
               return;
             }
           }
-          SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), index);
+          SynthPair pair = render_pair(options, seed, index);
           write_pair(files, pair, options.max_disp);
         }
         std::lock_guard lock(mutex);
