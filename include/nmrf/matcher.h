@@ -57,6 +57,13 @@ class Matcher {
   // short.
   Disparity match(const cv::Mat& left, const cv::Mat& right, const MatchOptions& how = {}) const;
 
+  // The factor that `scale = 0` chooses for images of these disparities (CV_32FC1, in pixels of the
+  // images as they are; what is not finite does not count). For sequences: match the first frame
+  // with 0 and each following one at the factor of the map before it (with full_size), which
+  // saves the first of two passes and keeps the factor from changing with every frame. `current`
+  // is kept as long as it is within a tenth of the choice.
+  double best_scale(const cv::Mat& map, double current = 0) const;
+
   int max_disp() const;               // in pixels of the matched images
   const std::string& device() const;  // "cpu" or "cuda:0"
 

@@ -44,9 +44,15 @@ nlohmann::json span_of(const cv::Mat& map) {
 // One run of the command: what stays the same from pair to pair.
 class Run {
  public:
+  // sequence: each pair is much like the one before.
   Run(const MatchSettings& settings, const Matcher& matcher, const OutputNames& names,
-      Geometry& geometry)
-      : s_(settings), matcher_(matcher), names_(names), geometry_(geometry), range_(s_.range) {
+      Geometry& geometry, bool sequence)
+      : s_(settings),
+        matcher_(matcher),
+        names_(names),
+        geometry_(geometry),
+        keep_scale_(sequence && settings.match.scale == 0),
+        range_(s_.range) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
   }
 
@@ -65,6 +71,8 @@ class Run {
   const Matcher& matcher_;
   const OutputNames& names_;
   Geometry& geometry_;
+  const bool keep_scale_;  // the matcher's choice, from one pair to the next
+  double scale_ = 0;       // 0: nothing matched yet
   RangeChooser range_;
   Colormap colormap_ = Colormap::kTurbo;
 };
@@ -97,6 +105,7 @@ nlohmann::json Run::process(const InputPair& pair) {
   auto match = [&](View view) {
     MatchOptions how = s_.match;
     how.view = view;
+    if (scale_ > 0) how.scale = scale_, how.full_size = true;
     try {
       return matcher_.match(pair.left, pair.right, how);
     } catch (const Error& error) {  // the matcher knows no file names
@@ -111,6 +120,7 @@ nlohmann::json Run::process(const InputPair& pair) {
     left.occluded = occlusion_mask(left.map, right.map, View::kLeft, threshold);
     right.occluded = occlusion_mask(right.map, left.map, View::kRight, threshold);
   }
+  if (keep_scale_) scale_ = matcher_.best_scale(left.map.empty() ? right.map : left.map, scale_);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   report["seconds"] = elapsed.count();
 
@@ -204,7 +214,7 @@ int cmd_match(int argc, char** argv) {
   OutputNames names(s, many);
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
   names.make_ready();
-  Run run(s, matcher, names, geometry);
+  Run run(s, matcher, names, geometry, source->frame_rate().has_value());
 
   watch_interrupts();
   ProgressLine progress(many && !s.common.quiet);

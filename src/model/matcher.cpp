@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <opencv2/imgproc.hpp>
 #include <thread>
 
@@ -90,19 +91,6 @@ double within_most_pixels(cv::Size size) {
   return std::sqrt(kMostPixels / (static_cast<double>(size.width) * size.height));
 }
 
-// To what the model is made for: see ModelOptions::enlarge. map: of the images as they are.
-double best_scale(const cv::Mat& map, int enlarge, int max_disp) {
-  constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
-  constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
-  constexpr double kNearShare = 0.98;
-  if (enlarge == 0) return 1;
-  std::vector<float> values = map.reshape(1, 1);
-  const float near = quantile(values, kNearShare);
-  const double room = std::min<double>(enlarge, kCovered * max_disp) / std::max(near, 1.0f);
-  const double scale = std::min({kMost, room, within_most_pixels(map.size())});
-  return scale < kLeast ? 1 : scale;
-}
-
 void warn_of_limit(const cv::Mat& disparity, int max_disp) {
   // The last plane stands for max_disp - 8; beyond it nothing can be found.
   const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
@@ -151,6 +139,28 @@ Matcher::~Matcher() {
 }
 Matcher::Matcher(Matcher&&) noexcept = default;
 Matcher& Matcher::operator=(Matcher&&) noexcept = default;
+
+// To what the model is made for: see ModelOptions::enlarge.
+double Matcher::best_scale(const cv::Mat& map, double current) const {
+  constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
+  constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
+  constexpr double kNearShare = 0.98;
+  check(map.type() == CV_32FC1 && !map.empty(), ErrorKind::kUsage,
+        "the choice of a scale needs a disparity map (32-bit float, one channel)");
+  const ModelOptions& options = state_->network->options();
+  if (options.enlarge == 0) return 1;
+  std::vector<float> known;
+  known.reserve(map.total());
+  for (int y = 0; y < map.rows; ++y)
+    std::copy_if(map.ptr<float>(y), map.ptr<float>(y) + map.cols, std::back_inserter(known),
+                 [](float value) { return std::isfinite(value); });
+  const double limit = std::min<double>(options.enlarge, kCovered * options.max_disp);
+  const double room = limit / std::max(quantile(known, kNearShare), 1.0f);
+  const double most = within_most_pixels(map.size());
+  double scale = std::min({kMost, room, most});
+  if (scale < kLeast) scale = std::min(1.0, most);
+  return current > 0.9 * scale && current < 1.1 * scale ? current : scale;
+}
 
 int Matcher::max_disp() const { return state_->network->options().max_disp; }
 const std::string& Matcher::device() const { return state_->device_name; }
@@ -220,11 +230,10 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     right = swapped;
   }
 
-  const int limit = options.max_disp;
   Disparity result = state_->match(left, right, how.keep_labels);
-  warn_of_limit(result.map, limit);
+  warn_of_limit(result.map, options.max_disp);
   if (how.scale == 0) {
-    const double scale = best_scale(result.map, options.enlarge, limit);
+    const double scale = best_scale(result.map);
     if (scale > 1) {
       log_debug("matched again at {:.2f} times the size", scale);
       Disparity finer = state_->match(resized(left, scale), resized(right, scale), false);

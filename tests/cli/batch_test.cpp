@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 #include <thread>
 
@@ -121,6 +122,33 @@ TEST_F(Batch, Videos) {
   run = match({path("both.avi"), "--side-by-side", "-o", path("one/"), "--no-picture"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(names_in(path("one")).size(), 3u);
+}
+
+// Frames after the first are matched once, at the factor that the map before them asks for.
+TEST_F(Batch, AVideoKeepsItsScale) {
+  cv::Mat both;
+  cv::hconcat(read_image(NMRF_SOURCE_DIR "/examples/pair/left.png"),
+              read_image(NMRF_SOURCE_DIR "/examples/pair/right.png"), both);
+  cv::resize(both, both, {}, 0.375, 0.375, cv::INTER_AREA);
+  put_video("v.avi", {both, both, both});
+  auto frames = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args{path("v.avi"),  "--side-by-side",
+                                  "--model",      NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
+                                  "-o",           path("out/"),
+                                  "--no-picture", "--max-disp",
+                                  "320"};
+    args.insert(args.end(), more.begin(), more.end());
+    const Outcome run = match(args);
+    EXPECT_EQ(run.code, 0) << run.err;
+    std::vector<std::string> maps;
+    for (int i = 0; i < 3; ++i)
+      maps.push_back(read_file(path(fmt::format("out/v_{:06}_disparity.pfm", i))));
+    return maps;
+  };
+  const auto chosen = frames({}), twice = frames({"--scale", "2", "--full-size"});
+  EXPECT_TRUE(chosen[0] == twice[0]) << "small disparities: matched again at twice the size";
+  EXPECT_TRUE(chosen[1] == twice[1] && chosen[2] == twice[2]);
+  EXPECT_FALSE(chosen[0] == frames({"--scale", "1"})[0]);
 }
 
 TEST_F(Batch, ColourRangeStaysOverASequence) {

@@ -125,6 +125,7 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
     const Disparity expected = never.match(left, right, {.scale = scale, .full_size = true});
     EXPECT_TRUE(same(chosen.map, expected.map));
     EXPECT_TRUE(same(chosen.confidence, expected.confidence));
+    EXPECT_EQ(matcher.best_scale(plain.map), scale);
     const MatchOptions other{.view = View::kRight, .scale = scale, .full_size = true};
     EXPECT_TRUE(same(matcher.match(left, right, {.view = View::kRight}).map,
                      never.match(left, right, other).map));
@@ -137,6 +138,24 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   const Disparity expected = never.match(left, right, {.scale = limit / near, .full_size = true});
   EXPECT_LT(cv::mean(cv::abs(some.map - expected.map))[0], 0.1);
   EXPECT_FALSE(same(some.map, plain.map));
+}
+
+TEST(Matcher, ChoosesAScaleFromAMap) {
+  Matcher matcher = Matcher::load("formula:fast", {.device = "cpu", .set = {"match.enlarge=128"}});
+  cv::Mat map(100, 100, CV_32FC1, cv::Scalar(80));
+  EXPECT_DOUBLE_EQ(matcher.best_scale(map), 1.6);
+  EXPECT_DOUBLE_EQ(matcher.best_scale(map, 1.5), 1.5) << "close enough to stay";
+  EXPECT_DOUBLE_EQ(matcher.best_scale(map, 1), 1.6);
+  map.row(0).setTo(500);  // few
+  map.row(1).setTo(kInvalidDisparity);
+  EXPECT_DOUBLE_EQ(matcher.best_scale(map), 1.6);
+  map.setTo(120);
+  EXPECT_EQ(matcher.best_scale(map), 1) << "1.07 is not worth it";
+  map.setTo(kInvalidDisparity);
+  EXPECT_EQ(matcher.best_scale(map), 2) << "nothing is known to speak against it";
+  EXPECT_DOUBLE_EQ(matcher.best_scale(cv::Mat(2000, 4000, CV_32FC1, cv::Scalar(10))), 0.5);
+  test::error_of(ErrorKind::kUsage, [&] { matcher.best_scale(cv::Mat()); });
+  test::error_of(ErrorKind::kUsage, [&] { matcher.best_scale(cv::Mat(9, 9, CV_8UC1)); });
 }
 
 // Of large photographs as many pixels as time and memory allow; the map has all of them.
