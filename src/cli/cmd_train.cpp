@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "cli/command.h"
 #include "core/check.h"
@@ -65,12 +67,14 @@ int spawn(int count, int argc, char** argv) {
   std::size_t running = children.size();
   bool told = false;
   while (running > 0) {
+    if (interrupted() && !told) {  // they stop by themselves after saving
+      told = true;
+      for (pid_t child : children) ::kill(child, SIGTERM);
+    }
     int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0) {  // a signal: the children stop by themselves after saving
-      if (interrupted() && !told)
-        for (pid_t child : children) ::kill(child, SIGTERM);
-      told = told || interrupted();
+    const pid_t ended = ::waitpid(-1, &status, WNOHANG);
+    if (ended <= 0) {  // waiting without end would not be woken by a signal
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
       continue;
     }
     --running;

@@ -1,7 +1,11 @@
 #include "train/trainer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <opencv2/core/utility.hpp>
@@ -136,7 +140,6 @@ class Trainer {
   }
 
   void open_logs() {
-    make_folder(run_.folder);
     write_file(run_.folder / "config.toml", to_toml(to_json_object(config_)));
     log_.emplace(run_.folder, step_);
     events_.emplace(run_.folder);
@@ -398,6 +401,27 @@ class Trainer {
   double waited_ = 0;
 };
 
+// A run's folder has one writer; ends with the process, however that ends.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    // File systems without locks do without.
+    check(fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
+          ErrorKind::kUsage,
+          "{}: another nmrf train is writing there. Stop it first, or name another folder.",
+          folder.string());
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
 }  // namespace
 
 TrainResult train(const TrainConfig& config, const TrainRun& run,
@@ -405,10 +429,14 @@ TrainResult train(const TrainConfig& config, const TrainRun& run,
   config.validate();
   // The loader has threads of its own.
   cv::setNumThreads(1);
-  if (!run.resume && group->rank() == 0)
-    check(!newest_checkpoint(run.folder), ErrorKind::kUsage,
+  std::optional<FolderLock> lock;
+  if (group->rank() == 0) {
+    make_folder(run.folder);
+    lock.emplace(run.folder);
+    check(run.resume || !newest_checkpoint(run.folder), ErrorKind::kUsage,
           "{}: holds checkpoints of an earlier run. Go on with --resume, or name another folder.",
           run.folder.string());
+  }
   return Trainer(config, run, std::move(group)).go();
 }
 

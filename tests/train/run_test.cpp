@@ -92,7 +92,23 @@ TEST(TrainRun, InterruptSavesAndStops) {
       {"train", "-c", folder / "c.toml", "-o", folder / "run", "--set", "stage1.steps=100000"});
   for (int i = 0; i < 600 && !fs::exists(folder / "run/step-00000003.safetensors"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  // Nobody else may write there meanwhile.
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "-o", folder / "run", "--resume"}), 2);
   ::kill(child, SIGTERM);
+  EXPECT_EQ(finish(child), 130);
+  EXPECT_TRUE(fs::exists(folder / "run/last.safetensors"));
+}
+
+// The one that started the others is told, not they.
+TEST(TrainRun, InterruptReachesAllProcesses) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  pid_t child = start({"train", "-c", folder / "c.toml", "-o", folder / "run", "--nproc", "2",
+                       "--set", "stage1.steps=100000"});
+  for (int i = 0; i < 600 && !fs::exists(folder / "run/step-00000003.safetensors"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGINT);
   EXPECT_EQ(finish(child), 130);
   EXPECT_TRUE(fs::exists(folder / "run/last.safetensors"));
 }
