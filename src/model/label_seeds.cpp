@@ -54,6 +54,8 @@ struct SeedRow {
   float* starts;        // [width, k]
   int64_t* kinds;       // [width, k]
   const float* chance;  // [width], of the best seed
+  const float* far;     // [width], what the guide says; null without one
+  const float* near;
 
   // As the best seeds say: kMatched, kUnsure or kContradicted.
   std::vector<CellState> states() const {
@@ -77,9 +79,10 @@ struct SeedRow {
     return result;
   }
 
-  // Gives the role to the seed that says the same, or to the last of its own instead of what is
-  // there.
+  // Gives the role to the seed that says the same, unless a guide has, or to the last of the cell's
+  // own but its best, instead of what is there.
   void lend(int64_t i, float value, CellState state, SeedRole role) {
+    const int64_t own = seed_kind(state, SeedRole::kOwn);
     float* start = starts + i * k;
     int64_t* kind = kinds + i * k;
     int64_t slot =
@@ -87,11 +90,13 @@ struct SeedRow {
         start;
     if (slot == k) {
       slot = k - 1;
-      while (kind[slot] != seed_kind(state, SeedRole::kOwn)) --slot;
+      while (slot > 0 && kind[slot] != own) --slot;
+      if (slot == 0) return;
       start[slot] = value;
       seeds[i * k + slot] = std::clamp<int64_t>(std::lround(value), 0, planes - 1);
+      kind[slot] = own;
     }
-    kind[slot] = seed_kind(state, role);
+    if (kind[slot] == own) kind[slot] = seed_kind(state, role);
   }
 
   void fill() {
@@ -110,6 +115,10 @@ struct SeedRow {
     float from_left = kNone;
     for (int64_t i = 0; i < width; ++i) {
       std::fill_n(kinds + i * k, k, seed_kind(state[i], SeedRole::kOwn));
+      if (far) {
+        lend(i, far[i], state[i], SeedRole::kGuide);
+        lend(i, near[i], state[i], SeedRole::kGuide);
+      }
       if (state[i] == CellState::kMatched) {
         from_left = best[i];
         continue;
@@ -117,16 +126,16 @@ struct SeedRow {
       const float high = std::max(from_left, from_right[i]);
       const bool both = from_left != kNone && from_right[i] != kNone;
       const float low = both ? std::min(from_left, from_right[i]) : high;
-      if (low == kNone || k < 2) continue;
+      if (low == kNone) continue;
       lend(i, low, state[i], SeedRole::kFarther);
-      if (k > 2 && high - low >= kSame) lend(i, high, state[i], SeedRole::kNearer);
+      if (high - low >= kSame) lend(i, high, state[i], SeedRole::kNearer);
     }
   }
 };
 
 }  // namespace
 
-torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
+torch::Tensor fill_seeds(LabelSeeds& seeds, torch::Tensor& starts, const torch::Tensor& guide) {
   torch::NoGradGuard no_grad;
   const int64_t k = seeds.seeds.size(3), width = seeds.seeds.size(2);
   // A few numbers a cell, in the order of the row: on the CPU wherever the network runs.
@@ -135,6 +144,11 @@ torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
   auto planes = on_cpu(seeds.seeds).clone();
   auto values = on_cpu(starts.to(torch::kFloat)).clone();
   auto kinds = torch::zeros_like(planes);
+  torch::Tensor near, far;
+  if (guide.defined()) {
+    near = on_cpu(torch::max_pool2d(guide, 8) / 8);
+    far = on_cpu(torch::max_pool2d(-guide, 8) / -8);
+  }
   for (int64_t row = 0; row < planes.size(0) * planes.size(1); ++row) {
     SeedRow{width,
             k,
@@ -142,7 +156,9 @@ torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts) {
             planes.data_ptr<int64_t>() + row * width * k,
             values.data_ptr<float>() + row * width * k,
             kinds.data_ptr<int64_t>() + row * width * k,
-            chance.data_ptr<float>() + row * width}
+            chance.data_ptr<float>() + row * width,
+            far.defined() ? far.data_ptr<float>() + row * width : nullptr,
+            near.defined() ? near.data_ptr<float>() + row * width : nullptr}
         .fill();
   }
   seeds.seeds = planes.to(seeds.seeds.device());

@@ -34,12 +34,14 @@ LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& righ
 // gradient.
 torch::Tensor between_planes(const LabelSeeds& seeds);
 
-// A cell is matched, or it is not for one of three reasons; a seed is its own or lent.
+// A cell is matched, or it is not for one of three reasons; a seed is its own, lent by the farther
+// or the nearer surface beside it, or what a guide says.
 enum class CellState : int64_t { kMatched, kUnsure, kContradicted, kBeyond };
-enum class SeedRole : int64_t { kOwn, kFarther, kNearer };
-constexpr int64_t kSeedKinds = 12;
+enum class SeedRole : int64_t { kOwn, kFarther, kNearer, kGuide };
+constexpr int64_t kSeedRoles = 4;
+constexpr int64_t kSeedKinds = 4 * kSeedRoles;
 constexpr int64_t seed_kind(CellState state, SeedRole role) {
-  return 3 * static_cast<int64_t>(state) + static_cast<int64_t>(role);
+  return kSeedRoles * static_cast<int64_t>(state) + static_cast<int64_t>(role);
 }
 
 // Where the best seed of a cell is no match, surfaces seen beside it are likelier than its weaker
@@ -47,9 +49,12 @@ constexpr int64_t seed_kind(CellState state, SeedRole role) {
 // are lent to it and take the place of its last seeds, or of the one it already has within 0.4 of a
 // plane. A match is likelier than not (else the cell is unsure), and no better one of the same
 // right cell contradicts it. Cells beyond the right view's left edge (where the surface to their
-// right would be out of view) get that surface, matched or not. Changes seeds.seeds and starts,
-// [B, h, w, k] in coarse pixels, and returns the seed_kind of each, int64.
-torch::Tensor fill_unmatched(LabelSeeds& seeds, torch::Tensor& starts);
+// right would be out of view) get that surface, matched or not.
+// A guide is a map of the same pair, [B, 8 h, 8 w] px, found before at another size: the smallest
+// and the largest disparity it has in a cell are lent to the cell first, matched or not. The best
+// seed of a cell is never replaced. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels,
+// and returns the seed_kind of each, int64.
+torch::Tensor fill_seeds(LabelSeeds& seeds, torch::Tensor& starts, const torch::Tensor& guide = {});
 
 // A learned vector for each kind, nothing at first.
 class SeedKindsImpl : public torch::nn::Module {

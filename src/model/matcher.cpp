@@ -27,8 +27,10 @@ struct Matcher::State {
   torch::Device device{torch::kCPU};
   std::string device_name;
 
-  // left, right: CV_8UC3, the size to match.
-  Disparity match(const cv::Mat& left, const cv::Mat& right, bool keep_labels) const;
+  // left, right: CV_8UC3, the size to match. guide: a map of another size, in its own pixels;
+  // empty: one is made where the model asks for it.
+  Disparity match(const cv::Mat& left, const cv::Mat& right, const cv::Mat& guide,
+                  bool keep_labels) const;
 };
 
 namespace {
@@ -52,6 +54,14 @@ torch::Tensor to_tensor(const cv::Mat& image) {
       .permute({0, 3, 1, 2})
       .to(torch::kFloat)
       .contiguous();
+}
+
+// A map, resized to `size` with its disparities -> [1, 1, H, W].
+torch::Tensor grown_guide(const cv::Mat& map, cv::Size size) {
+  cv::Mat grown;
+  cv::resize(map, grown, size, 0, 0, cv::INTER_NEAREST);
+  grown *= static_cast<double>(size.width) / map.cols;
+  return torch::from_blob(grown.data, {1, 1, grown.rows, grown.cols}).clone();
 }
 
 // The first height x width of [1, H, W] as an image of its own.
@@ -104,15 +114,18 @@ void warn_of_limit(const cv::Mat& disparity, int max_disp) {
 
 }  // namespace
 
-Disparity Matcher::State::match(const cv::Mat& left, const cv::Mat& right, bool keep_labels) const {
+Disparity Matcher::State::match(const cv::Mat& left, const cv::Mat& right, const cv::Mat& guide,
+                                bool keep_labels) const {
   Disparity result;
   try {
     torch::NoGradGuard no_grad;
     auto left_tensor = pad_images(to_tensor(left)).to(device);
     auto right_tensor = pad_images(to_tensor(right)).to(device);
-    ForwardOptions lean;
-    lean.lean = true;
-    auto out = network->forward(left_tensor, right_tensor, lean);
+    ForwardOptions how;
+    how.guide = guide.empty() ? half_size_map(network, left_tensor, right_tensor)
+                              : pad_images(grown_guide(guide, left.size())).squeeze(1).to(device);
+    how.lean = true;
+    auto out = network->forward(left_tensor, right_tensor, how);
     result.map = to_mat(out.disparity, left.rows, left.cols);
     result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
     if (keep_labels) {
@@ -230,13 +243,14 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     right = swapped;
   }
 
-  Disparity result = state_->match(left, right, how.keep_labels);
+  Disparity result = state_->match(left, right, {}, how.keep_labels);
   warn_of_limit(result.map, options.max_disp);
   if (how.scale == 0) {
     const double scale = best_scale(result.map);
     if (scale > 1) {
       log_debug("matched again at {:.2f} times the size", scale);
-      Disparity finer = state_->match(resized(left, scale), resized(right, scale), false);
+      Disparity finer = state_->match(resized(left, scale), resized(right, scale),
+                                      options.guide ? result.map : cv::Mat(), false);
       result.map = finer.map;
       result.confidence = finer.confidence;
     }

@@ -110,7 +110,7 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
     out.proposals.seeds = dpn_->seeds(left_maps.coarse, right_maps.coarse);
     return out;
   }
-  out.proposals = dpn_->forward(left_maps.coarse, right_maps.coarse, trace);
+  out.proposals = dpn_->forward(left_maps.coarse, right_maps.coarse, how.guide, trace);
   if (how.scope == Scope::kProposals) return out;
   if (how.lean) out.proposals.seeds.volume.reset();
 
@@ -210,6 +210,21 @@ Network make_network(const ModelOptions& options, uint64_t seed) {
   torch::nn::init::zeros_(last->weight);
   torch::nn::init::zeros_(last->bias);
   return network;
+}
+
+torch::Tensor half_size_map(Network& network, const torch::Tensor& left,
+                            const torch::Tensor& right) {
+  const int64_t height = left.size(2), width = left.size(3);
+  if (!network->options().guide || height < 64 || width < 64) return {};
+  torch::NoGradGuard no_grad;
+  auto halved = [](const torch::Tensor& images) {
+    return pad_images(torch::avg_pool2d(images, 2));
+  };
+  ForwardOptions how;
+  how.lean = true;
+  auto map = 2 * network->forward(halved(left), halved(right), how).disparity;
+  map = map.repeat_interleave(2, 1).repeat_interleave(2, 2);
+  return map.narrow(1, 0, height).narrow(2, 0, width).contiguous();
 }
 
 torch::Tensor pad_images(const torch::Tensor& images) {

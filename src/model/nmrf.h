@@ -31,6 +31,8 @@ struct ForwardOptions {
   Scope scope = Scope::kAll;
   bool every_layer = false;  // decode after each layer of inference and refinement (training)
   Trace* trace = nullptr;    // collects named intermediate tensors
+  // A map of the pair found before at another size, [B, H, W] px of these images; see fill_seeds().
+  torch::Tensor guide{};
   // Lets go of what only losses read once it has served: the volume and the hypotheses.
   bool lean = false;
 };
@@ -83,6 +85,12 @@ TORCH_MODULE(Network);
 
 // A network with the published initialisation (see docs), repeatable by its seed.
 Network make_network(const ModelOptions& options, uint64_t seed);
+
+// The map of a pair matched at half its size, in the size and the pixels of the images: the guide
+// of a pass at the whole size. Undefined where the network's options ask for none (match.guide) or
+// half the images would be below 32 x 32. No gradient.
+torch::Tensor half_size_map(Network& network, const torch::Tensor& left,
+                            const torch::Tensor& right);
 
 // Replicate-pads [B, 3, H, W] at the right and the bottom to multiples of 8.
 torch::Tensor pad_images(const torch::Tensor& images);

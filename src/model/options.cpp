@@ -34,6 +34,7 @@ ModelOptions fast_options() {
   o.refinement_blend = true;
   o.mlp_ratio = 3;
   o.enlarge = 128;
+  o.guide = true;
   return o;
 }
 
@@ -104,6 +105,8 @@ void ModelOptions::validate() const {
   require(refinement_search == 0 || feature_channels % gamma2_groups == 0, "gamma2.groups",
           gamma2_groups, "a divisor of backbone.features where refinement.search is on");
   positive("mlp_ratio", mlp_ratio, 16);
+  check(!guide || fill_seeds, ErrorKind::kModel,
+        "model option match.guide needs seeds.fill, which is off");
   require(enlarge >= 0 && enlarge <= 16384, "match.enlarge", enlarge, "0 to 16384");
 }
 

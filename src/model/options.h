@@ -97,6 +97,9 @@ struct ModelOptions {
   // enlarged, at most twice and so far that 98 % of the disparities stay below this many pixels;
   // images of more than two megapixels are shrunk to that. 0: only as they are.
   int enlarge = 0;
+  // Every pass is guided by a pass over the images at half their size (fill_seeds()), an enlarged
+  // one by the pass before it.
+  bool guide = false;
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
@@ -143,6 +146,7 @@ struct ModelOptions {
     visit("refinement.blend", self.refinement_blend, "pixels take starts of cells beside theirs");
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
     visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
+    visit("match.guide", self.guide, "a pass at half the size guides the whole; needs seeds.fill");
   }
 
   static constexpr int blend_hidden = 12;  // channels of refinement.blend

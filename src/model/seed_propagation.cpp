@@ -128,7 +128,7 @@ LabelSeeds ProposalNetworkImpl::seeds(const torch::Tensor& left, const torch::Te
 }
 
 Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::Tensor& right,
-                                       Trace* trace) {
+                                       const torch::Tensor& guide, Trace* trace) {
   Proposals result;
   result.seeds = seeds(left, right);
   record(trace, "cost_volume", result.seeds.volume);
@@ -137,7 +137,7 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   auto start = in_stage("cost volume", [&] {
     auto labels = options_.subpixel_seeds ? between_planes(result.seeds)
                                           : result.seeds.seeds.to(result.seeds.cost.scalar_type());
-    if (options_.fill_seeds) result.kinds = fill_unmatched(result.seeds, labels);
+    if (options_.fill_seeds) result.kinds = fill_seeds(result.seeds, labels, guide);
     return labels;
   });
   record(trace, "label_seeds", result.seeds.seeds);

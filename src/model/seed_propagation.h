@@ -60,8 +60,9 @@ struct Proposals {
 class ProposalNetworkImpl : public torch::nn::Module {
  public:
   explicit ProposalNetworkImpl(const ModelOptions& options);
-  // left, right: coarse features [B, C, h, w]
-  Proposals forward(const torch::Tensor& left, const torch::Tensor& right, Trace* trace);
+  // left, right: coarse features [B, C, h, w]; guide: see fill_seeds(), may be undefined.
+  Proposals forward(const torch::Tensor& left, const torch::Tensor& right,
+                    const torch::Tensor& guide, Trace* trace);
   // The cost volume alone, for the training stage of the initialisation loss.
   LabelSeeds seeds(const torch::Tensor& left, const torch::Tensor& right);
   Head prop_head() const { return prop_head_; }

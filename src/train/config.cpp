@@ -14,6 +14,7 @@ void TrainConfig::validate() const {
   require(weight_decay >= 0, "train.weight_decay", "0 or more");
   require(clip >= 0, "train.clip", "0 or more");
   require(ema >= 0 && ema < 1, "train.ema", "0 (off) to below 1");
+  require(guide >= 0 && guide <= 1, "train.guide", "a share, 0 to 1");
   require(log_every > 0, "train.log_every", "1 or more");
   require(checkpoint_every > 0, "train.checkpoint_every", "1 or more");
   require(keep > 0, "train.keep", "1 or more");

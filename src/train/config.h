@@ -57,6 +57,7 @@ struct TrainConfig {
   double weight_decay = 1e-5;
   double clip = 1;
   double ema = 0;
+  double guide = 0.75;  // only where the model has match.guide
   std::array<StageOptions, kStages> stages;
   int log_every = 20;
   int checkpoint_every = 1000;
@@ -89,6 +90,8 @@ struct TrainConfig {
     visit("train.weight_decay", self.weight_decay, "AdamW; never on position tables");
     visit("train.clip", self.clip, "largest gradient norm; 0 = off");
     visit("train.ema", self.ema, "decay of the weight average, e.g. 0.999; 0 = off");
+    visit("train.guide", self.guide,
+          "share of the updates with a guide, for models of match.guide");
     visit("train.log_every", self.log_every, "updates a log line");
     visit("train.checkpoint_every", self.checkpoint_every, "updates a checkpoint");
     visit("train.keep", self.keep, "checkpoints kept, besides the best");

@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/rng.h"
 #include "model/weights.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
@@ -218,8 +219,13 @@ class Trainer {
     ForwardOptions how;
     how.scope = stage.scope;
     how.every_layer = true;
+    const bool guided =
+        stage.scope != Scope::kSeeds &&
+        Rng(mix_seed({static_cast<std::uint64_t>(config_.seed), static_cast<std::uint64_t>(step_)}))
+            .chance(config_.guide);
     for (int i = 0; i < stage.accumulate; ++i) {
       Batch piece = narrow(batch, i * part, part);
+      if (guided) how.guide = half_size_map(network_, piece.left, piece.right);
       NetworkOutput out = network_->forward(piece.left, piece.right, how);
       Losses losses = compute_losses(out, piece.truth, config_.loss, common_counts());
       if (i + 1 == stage.accumulate) averager.arm();

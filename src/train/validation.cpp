@@ -41,7 +41,10 @@ ValidationResult Validation::run(Network& network, torch::Device device,
        i += static_cast<std::size_t>(group.size())) {
     Sample sample = dataset_->load(i * dataset_->size() / pairs_);
     Batch batch = make_batch({sample}, ModalKind::kDense, device);
-    auto out = network->forward(pad_images(batch.left), pad_images(batch.right));
+    auto left = pad_images(batch.left), right = pad_images(batch.right);
+    ForwardOptions how;
+    how.guide = half_size_map(network, left, right);
+    auto out = network->forward(left, right, how);
     auto map = out.disparity[0].narrow(0, 0, sample.left.rows).narrow(1, 0, sample.left.cols);
     RegionStats regions = measure(to_mat(map), sample, options);
     const ErrorStats& all = regions.at("all");

@@ -105,8 +105,9 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   const int shift = 8;  // pixels of disparity
   const cv::Mat left = wide.colRange(0, wide.cols - shift), right = wide.colRange(shift, wide.cols);
   auto load = [](int enlarge) {
-    return Matcher::load(NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
-                         {.device = "cpu", .set = {fmt::format("match.enlarge={}", enlarge)}});
+    return Matcher::load(
+        NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
+        {.device = "cpu", .set = {fmt::format("match.enlarge={}", enlarge), "match.guide=false"}});
   };
   Matcher never = load(0);
   const Disparity plain = never.match(left, right, {.scale = 1});
@@ -138,6 +139,46 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   const Disparity expected = never.match(left, right, {.scale = limit / near, .full_size = true});
   EXPECT_LT(cv::mean(cv::abs(some.map - expected.map))[0], 0.1);
   EXPECT_FALSE(same(some.map, plain.map));
+}
+
+// The maps of smaller images guide larger ones: half the images the whole, the whole the enlarged.
+TEST(Matcher, SmallerImagesGuideLargerOnes) {
+  torch::NoGradGuard no_grad;
+  const std::string model = NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors";
+  cv::Mat left, wide;
+  cv::resize(random_image(25, 40, CV_8UC3, 31), wide, {}, 4, 4, cv::INTER_CUBIC);
+  left = wide.colRange(0, 147).clone();
+  const cv::Mat right = wide.colRange(8, 155).clone();
+  const auto loaded = [&](const char* guide, int enlarge) {
+    return Matcher::load(
+        model, {.device = "cpu", .set = {guide, fmt::format("match.enlarge={}", enlarge)}});
+  };
+  Network network = load_model(model).network;
+  const auto tensor = [](const cv::Mat& bgr) {
+    cv::Mat rgb;
+    cv::cvtColor(bgr, rgb, cv::COLOR_BGR2RGB);
+    auto whole = torch::from_blob(rgb.data, {1, rgb.rows, rgb.cols, 3}, torch::kByte);
+    return pad_images(whole.permute({0, 3, 1, 2}).to(torch::kFloat));
+  };
+  const auto map_of = [&](const cv::Mat& a, const cv::Mat& b, const torch::Tensor& guide) {
+    ForwardOptions how;
+    how.guide = guide;
+    auto map = network->forward(tensor(a), tensor(b), how).disparity[0];
+    map = map.narrow(0, 0, a.rows).narrow(1, 0, a.cols).contiguous();
+    return cv::Mat(a.rows, a.cols, CV_32F, map.data_ptr()).clone();
+  };
+  const cv::Mat first = map_of(left, right, half_size_map(network, tensor(left), tensor(right)));
+  EXPECT_TRUE(same(loaded("match.guide=true", 0).match(left, right).map, first));
+  EXPECT_FALSE(same(loaded("match.guide=false", 0).match(left, right).map, first));
+
+  cv::Mat twice_left, twice_right, grown;
+  cv::resize(left, twice_left, {}, 2, 2, cv::INTER_CUBIC);
+  cv::resize(right, twice_right, {}, 2, 2, cv::INTER_CUBIC);
+  cv::resize(2 * first, grown, {}, 2, 2, cv::INTER_NEAREST);
+  auto guide = torch::from_blob(grown.data, {1, 1, grown.rows, grown.cols}).clone();
+  cv::Mat second = map_of(twice_left, twice_right, pad_images(guide)[0]);
+  cv::resize(second, second, left.size(), 0, 0, cv::INTER_NEAREST);
+  EXPECT_TRUE(same(loaded("match.guide=true", 16384).match(left, right).map, second / 2));
 }
 
 TEST(Matcher, ChoosesAScaleFromAMap) {
@@ -174,8 +215,9 @@ TEST(Matcher, ShrinksLargeImages) {
 
 TEST(Matcher, KeepsLabelsAndSeeds) {
   Matcher matcher = Matcher::load(
-      "formula:fast",
-      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0", "seeds.fill=false"}});
+      "formula:fast", {.device = "cpu",
+                       .max_disp = 64,
+                       .set = {"match.enlarge=0", "match.guide=false", "seeds.fill=false"}});
   cv::Mat left = random_image(37, 61, CV_8UC3, 5), right = random_image(37, 61, CV_8UC3, 6);
   Disparity plain = matcher.match(left, right);
   EXPECT_TRUE(plain.labels.empty() && plain.seeds.empty());

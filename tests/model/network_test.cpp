@@ -201,7 +201,7 @@ struct FillRow {
 TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   using Values = std::vector<float>;
   FillRow row(4);
-  const torch::Tensor kinds = fill_unmatched(row.seeds, row.starts);
+  const torch::Tensor kinds = fill_seeds(row.seeds, row.starts);
   // Left of the right view, however sure of themselves: the surface to the right continues.
   EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4.75f, 1.75f}));
   EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4.75f, 1.75f}));
@@ -227,18 +227,80 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   expect_kinds(11, CellState::kUnsure, {kOwn, kOwn, kNearer, kFarther});
 
   FillRow two(2);
-  fill_unmatched(two.seeds, two.starts);
+  fill_seeds(two.seeds, two.starts);
   EXPECT_EQ(two.start(10), (Values{0.75f, 1.75f}));
   FillRow one(1);
-  fill_unmatched(one.seeds, one.starts);
+  fill_seeds(one.seeds, one.starts);
   EXPECT_TRUE(torch::equal(one.starts, one.before));
 }
 
 TEST(LabelSeeds, ARowWithoutAnyMatchStaysAsItIs) {
   FillRow row(4);
   row.seeds.prob.mul_(0.5);
-  fill_unmatched(row.seeds, row.starts);
+  fill_seeds(row.seeds, row.starts);
   EXPECT_TRUE(torch::equal(row.starts, row.before));
+}
+
+// A guide's smallest and largest disparity of each cell come first, matched or not; the best seed
+// stays.
+TEST(LabelSeeds, AGuideLendsToEveryCell) {
+  using Values = std::vector<float>;
+  FillRow row(4);
+  auto guide = torch::full({1, 8, 128}, 8 * 3.0);
+  const auto say = [&](int64_t cell, double far, double near) {
+    guide.narrow(2, 8 * cell, 8).fill_(8 * far);
+    guide[0][7][8 * cell + 3] = 8 * near;
+  };
+  say(4, row.before[0][0][4][0].item<double>(), row.before[0][0][4][0].item<double>() + 0.3);
+  say(5, 0.5, 7.5);
+  say(10, 6.5, 6.5);
+  say(11, 2.5, 3.5);
+  const torch::Tensor kinds = fill_seeds(row.seeds, row.starts, guide);
+  const auto kind = [&](int64_t cell, int64_t slot) {
+    return kinds[0][0][cell][slot].item<int64_t>();
+  };
+  // A matched cell keeps its seeds where the guide says the same ...
+  EXPECT_TRUE(torch::equal(row.starts[0][0][4], row.before[0][0][4]));
+  EXPECT_EQ(kind(4, 0), seed_kind(CellState::kMatched, SeedRole::kGuide));
+  EXPECT_EQ(kind(4, 1), seed_kind(CellState::kMatched, SeedRole::kOwn));
+  // ... and gives its last ones for what it does not have.
+  EXPECT_EQ(row.start(5), (Values{row.before[0][0][5][0].item<float>(), 4.75f, 7.5f, 0.5f}));
+  EXPECT_EQ(kind(5, 3), seed_kind(CellState::kMatched, SeedRole::kGuide));
+  EXPECT_EQ(row.seeds.seeds[0][0][5][2].item<int64_t>(), 7) << "the last plane";
+  // Without a match: the guide, then the surfaces beside the cell as far as there is room.
+  EXPECT_EQ(row.start(10), (Values{0.75f, 3.75f, 1.75f, 6.5f}));
+  EXPECT_EQ(kind(10, 1), seed_kind(CellState::kContradicted, SeedRole::kNearer));
+  EXPECT_EQ(kind(10, 2), seed_kind(CellState::kContradicted, SeedRole::kFarther));
+  EXPECT_EQ(kind(10, 3), seed_kind(CellState::kContradicted, SeedRole::kGuide));
+  EXPECT_EQ(row.start(11), (Values{6.75f, 1.75f, 3.5f, 2.5f})) << "the nearer one is there";
+  FillRow one(1);
+  fill_seeds(one.seeds, one.starts, guide);
+  EXPECT_TRUE(torch::equal(one.starts, one.before));
+}
+
+TEST(Network, HalfTheImagesGuideTheWhole) {
+  torch::NoGradGuard no_grad;
+  ModelOptions options = preset_options("fast");
+  options.max_disp = 64;
+  Network network = by_formula(options);
+  auto [left, right] = test::formula_pair(72, 104);
+  auto map = half_size_map(network, left, right);
+  ASSERT_EQ(map.sizes(), (std::vector<int64_t>{1, 72, 104}));
+  // Half of it is 36 x 52, padded to 40 x 56.
+  auto half =
+      network
+          ->forward(pad_images(torch::avg_pool2d(left, 2)), pad_images(torch::avg_pool2d(right, 2)))
+          .disparity;
+  for (auto [y, x] : std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {31, 77}, {71, 103}})
+    EXPECT_EQ(map[0][y][x].item<float>(), 2 * half[0][y / 2][x / 2].item<float>());
+  EXPECT_FALSE(half_size_map(network, left.narrow(2, 0, 56), right.narrow(2, 0, 56)).defined());
+  options.guide = false;
+  Network alone = by_formula(options);
+  EXPECT_FALSE(half_size_map(alone, left, right).defined());
+  options.guide = true;
+  options.fill_seeds = false;
+  EXPECT_NE(test::error_of(ErrorKind::kModel, [&] { options.validate(); }).find("seeds.fill"),
+            std::string::npos);
 }
 
 // What a blend says, pixel by pixel.
