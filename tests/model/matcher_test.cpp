@@ -153,7 +153,7 @@ TEST(Matcher, SmallerImagesGuideLargerOnes) {
     return Matcher::load(
         model, {.device = "cpu", .set = {guide, fmt::format("match.enlarge={}", enlarge)}});
   };
-  Network network = load_model(model).network;
+  Network network = load_model(model, {"match.guide=true"}).network;
   const auto tensor = [](const cv::Mat& bgr) {
     cv::Mat rgb;
     cv::cvtColor(bgr, rgb, cv::COLOR_BGR2RGB);
