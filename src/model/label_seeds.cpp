@@ -94,7 +94,6 @@ struct SeedRow {
       if (slot == 0) return;
       start[slot] = value;
       seeds[i * k + slot] = std::clamp<int64_t>(std::lround(value), 0, planes - 1);
-      kind[slot] = own;
     }
     if (kind[slot] == own) kind[slot] = seed_kind(state, role);
   }
