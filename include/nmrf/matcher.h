@@ -34,7 +34,7 @@ struct MatchOptions {
   View view = View::kLeft;  // kRight: the disparity of the right image, found by mirroring the pair
   // The factor that images are resized by before matching; 1: as they are. 0 leaves it to the
   // model: `nmrf-fast` matches images of small disparities a second time, enlarged up to twice,
-  // which finds finer detail in about five times the time, and shrinks images above two megapixels
+  // which finds finer detail in about four times the time, and shrinks images above two megapixels
   // to that; the result has the size of the images. Others match them as they are.
   double scale = 0;
   // With a factor: resize the result back to the images' size (disparities grow along). Off, the
