@@ -84,6 +84,25 @@ TEST(TrainRun, KilledAndResumedGivesTheSameWeights) {
   EXPECT_EQ(steps, expected);
 }
 
+// Crops of 64 x 64 are the smallest that half of them can guide.
+TEST(TrainRun, AShareOfTheUpdatesIsGuided) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  const auto trained = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"train", "-c",          folder / "c.toml",
+                                          "-o",    folder / name, "--set"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(run(arguments), 0) << name;
+    return weights(folder / name / "last.safetensors");
+  };
+  const auto never = trained("never", {"train.guide=0"});
+  EXPECT_NE(trained("always", {"train.guide=1"}), never);
+  EXPECT_EQ(trained("unguided", {"train.guide=1", "model.match.guide=false"}), never);
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "-o", folder / "x", "--set", "train.guide=2"}),
+            2);
+}
+
 TEST(TrainRun, InterruptSavesAndStops) {
   test::TempFolder folder;
   fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);

@@ -34,7 +34,7 @@ steps = 8
 scope = "all"
 lr = 5e-4
 batch = 2
-crop_height = 48
+crop_height = 64
 crop_width = 64
 )";
 
