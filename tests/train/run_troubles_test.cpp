@@ -73,7 +73,7 @@ TEST(TrainTroubles, JumpsAreSkippedAndPicturesKept) {
         std::vector<char>(bytes.begin() + static_cast<long>(at), bytes.end()), cv::IMREAD_COLOR));
   ASSERT_EQ(pictures.size(), 3u) << "updates 0, 5 and 10";
   for (const auto& picture : pictures)
-    EXPECT_EQ(picture.size(), cv::Size(64, 3 * 48)) << "left view, truth, prediction";
+    EXPECT_EQ(picture.size(), cv::Size(64, 3 * 64)) << "left view, truth, prediction";
 }
 
 // No file may grow beyond `bytes`, as on a disk that is full.

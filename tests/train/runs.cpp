@@ -27,7 +27,7 @@ steps = 4
 scope = "seeds"
 lr = 1e-3
 batch = 2
-crop_height = 48
+crop_height = 64
 crop_width = 64
 [stage2]
 steps = 8
