@@ -2,25 +2,99 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <numeric>
+#include <opencv2/core/utility.hpp>
 
 #include "cli/command.h"
 #include "core/check.h"
 #include "core/log.h"
+#include "core/quantile.h"
+#include "data/dataset.h"
+#include "data/pair_statistics.h"
 #include "data/synth/tree.h"
 
 namespace nmrf::cli {
+namespace {
+
+// Through an ideal camera: every difference that is left would be an error of the truth.
+void check_truth(const SynthOptions& options, int pairs) {
+  const SynthOptions ideal = options.ideal();
+  double worst_photo = 0, worst_share = 0;
+  for (int i = 0; i < pairs; ++i) {
+    SynthPair pair = render_pair(ideal, static_cast<std::uint64_t>(options.seed), i);
+    SynthCheck found = check_pair(pair);
+    print(fmt::format(
+        "{:4} {:<7} photometric median {:.2f}, 90 % below {:.2f}; left and right differ "
+        "in {:.3f} % of the visible pixels; {:.0f} % occluded; disparity {:.1f} to {:.1f}",
+        i, pair.kind, found.photo_median, found.photo_q90, 100 * found.inconsistent,
+        100 * found.occluded, found.min_disparity, found.max_disparity));
+    check(found.not_finite == 0, ErrorKind::kFailure, "pair {}: {} disparities are no numbers", i,
+          found.not_finite);
+    worst_photo = std::max(worst_photo, found.photo_median);
+    worst_share = std::max(worst_share, found.inconsistent);
+  }
+  print(fmt::format("worst of {}: photometric median {:.2f} grey levels, inconsistent {:.3f} %",
+                    pairs, worst_photo, 100 * worst_share));
+}
+
+// What the rendered pairs look like, beside those of a list file where one is given.
+void compare_statistics(const SynthOptions& options, int pairs, const std::string& list) {
+  std::unique_ptr<Dataset> real;
+  if (!list.empty()) {
+    DatasetOptions from;
+    from.name = "list", from.list = list;
+    real = open_dataset(from);
+  }
+  std::vector<PairStatistics> rendered(static_cast<std::size_t>(pairs)), listed;
+  cv::parallel_for_({0, pairs}, [&](const cv::Range& range) {
+    for (int i = range.start; i < range.end; ++i) {
+      const SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), i);
+      rendered[static_cast<std::size_t>(i)] = pair_statistics(pair.left, pair.left_disparity);
+    }
+  });
+  for (std::size_t i = 0; real && i < real->size(); ++i) {
+    const Sample sample = real->load(i);
+    listed.push_back(pair_statistics(sample.left, sample.disparity));
+  }
+
+  // Mean over the pairs, and the range of all but the lowest and the highest tenth of them.
+  auto cell = [](const std::vector<PairStatistics>& set, const std::string& wanted) {
+    std::vector<double> values;
+    for (const PairStatistics& pair : set)
+      PairStatistics::fields(pair, [&](const char* name, double value, const char*) {
+        if (name == wanted) values.push_back(value);
+      });
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    return fmt::format("{:.2f} ({:.2f} to {:.2f})", sum / static_cast<double>(values.size()),
+                       quantile(values, 0.1), quantile(values, 0.9));
+  };
+  auto line = [&](const std::string& name, const std::string& first, const std::string& second) {
+    print(real ? fmt::format("{:<9} {:>24} {:>24}", name, first, second)
+               : fmt::format("{:<9} {:>24}", name, first));
+  };
+  line("", fmt::format("{} rendered", pairs), fmt::format("{} of the list", listed.size()));
+  std::string meaning;
+  PairStatistics::fields(PairStatistics{}, [&](const char* name, double, const char* text) {
+    line(name, cell(rendered, name), real ? cell(listed, name) : "");
+    meaning += fmt::format("\n  {:<9} {}", name, text);
+  });
+  print("mean of the pairs, and in brackets what all but a tenth at either end have" + meaning);
+}
+
+}  // namespace
 
 int cmd_synth(int argc, char** argv) {
   CLI::App app{
       "Render random stereo scenes with exact disparity, in SceneFlow's layout.\n\n"
       "  nmrf synth DIR --pairs 2000\n"
       "  nmrf synth DIR --pairs 100 --split TEST --size 960x540 --set mix.street=1\n"
-      "  nmrf synth --check 50\n\n"
+      "  nmrf synth --check 50\n"
+      "  nmrf synth --statistics 50 --list mine.txt --set camera.noise=0.3\n\n"
       "A run that was stopped goes on where it was; a finished one can be extended.\n",
       "nmrf synth"};
-  std::string folder, size = "512x320", split = "TRAIN", textures;
+  std::string folder, size = "512x320", split = "TRAIN", textures, list;
   std::int64_t pairs = 100, seed = 1;
-  int check_pairs = 0;
+  int check_pairs = 0, statistics_pairs = 0;
   double max_disp = 0;
   std::vector<std::string> set;
   CommonOptions common;
@@ -35,6 +109,11 @@ int cmd_synth(int argc, char** argv) {
   app.add_option("--textures", textures, "Folder of photographs to mix in");
   app.add_option("-s,--set", set, "Change a setting, e.g. camera.noise=0 (docs/synth.md)");
   app.add_option("--check", check_pairs, "Render this many and test their truth; write nothing");
+  app.add_option("--statistics", statistics_pairs,
+                 "Render this many and print what they look like; write nothing")
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--list", list,
+                 "With --statistics: pairs to compare with, left right disparity in each line");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
@@ -50,26 +129,15 @@ int cmd_synth(int argc, char** argv) {
   options.validate();
 
   if (check_pairs > 0) {
-    // The ideal camera: every difference that is left would be an error of the truth.
-    const SynthOptions ideal = options.ideal();
-    double worst_photo = 0, worst_share = 0;
-    for (int i = 0; i < check_pairs; ++i) {
-      SynthPair pair = render_pair(ideal, static_cast<std::uint64_t>(seed), i);
-      SynthCheck found = check_pair(pair);
-      print(fmt::format(
-          "{:4} {:<7} photometric median {:.2f}, 90 % below {:.2f}; left and right differ "
-          "in {:.3f} % of the visible pixels; {:.0f} % occluded; disparity {:.1f} to {:.1f}",
-          i, pair.kind, found.photo_median, found.photo_q90, 100 * found.inconsistent,
-          100 * found.occluded, found.min_disparity, found.max_disparity));
-      check(found.not_finite == 0, ErrorKind::kFailure, "pair {}: {} disparities are no numbers", i,
-            found.not_finite);
-      worst_photo = std::max(worst_photo, found.photo_median);
-      worst_share = std::max(worst_share, found.inconsistent);
-    }
-    print(fmt::format("worst of {}: photometric median {:.2f} grey levels, inconsistent {:.3f} %",
-                      check_pairs, worst_photo, 100 * worst_share));
+    check_truth(options, check_pairs);
     return 0;
   }
+  if (statistics_pairs > 0) {
+    compare_statistics(options, statistics_pairs, list);
+    return 0;
+  }
+  check(list.empty(), ErrorKind::kUsage,
+        "--list names pairs to compare with; add --statistics N, the number to render");
 
   check(!folder.empty(), ErrorKind::kUsage, "nmrf synth needs a folder to write to");
   SynthTree tree;

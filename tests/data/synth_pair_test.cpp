@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/file.h"
+#include "core/quantile.h"
 #include "data/synth/synth.h"
 #include "data/synth/tree.h"
 #include "nmrf/calibration.h"
@@ -123,6 +124,27 @@ TEST(SynthPair, FaultsOfTheCameraLeaveTheTruthAlone) {
     EXPECT_TRUE(same(a.right_occluded, b.right_occluded));
     EXPECT_FALSE(same(a.left, b.left));
   }
+}
+
+TEST(SynthPair, DetailLeavesTheSceneAlone) {
+  SynthOptions rich = small().ideal(), poor = rich;
+  rich.detail = 1, poor.detail = 0;
+  double rich_slope = 0, poor_slope = 0;
+  auto slope = [](const cv::Mat& image) {
+    cv::Mat grey, x;
+    cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
+    cv::Sobel(grey, x, CV_32F, 1, 0);
+    std::vector<float> sizes;
+    for (float value : cv::Mat_<float>(x)) sizes.push_back(std::abs(value));
+    return quantile(sizes, 0.5);  // of surfaces, not of edges
+  };
+  for (int i = 0; i < 3; ++i) {
+    SynthPair a = render_pair(rich, 3, i), b = render_pair(poor, 3, i);
+    EXPECT_TRUE(same(a.left_disparity, b.left_disparity));
+    EXPECT_TRUE(same(a.left_objects, b.left_objects));
+    rich_slope += slope(a.left), poor_slope += slope(b.left);
+  }
+  EXPECT_GT(rich_slope, 1.2 * poor_slope);
 }
 
 TEST(SynthPair, GreyPairsHaveNoColour) {

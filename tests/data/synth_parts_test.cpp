@@ -124,6 +124,27 @@ TEST(SynthTexture, EveryPatternIsFiniteAndFilteredTowardsItsMean) {
   }
 }
 
+TEST(SynthTexture, DetailIsAsStrongAtEveryDistanceAndChangesWithoutSteps) {
+  Texture t = texture_of(Pattern::kPlain);
+  t.detail = 0.3f;
+  std::vector<double> steps;
+  for (float width : {1e-3f, 7e-3f, 0.05f, 0.4f}) {
+    double step = 0, jump = 0;
+    constexpr int kCount = 4000;
+    for (int i = 0; i < kCount; ++i) {
+      Vec2 uv{static_cast<float>(i % 61) * 5.3f * width, static_cast<float>(i / 61) * 3.1f * width};
+      float c = t.color(uv, width).x;
+      step += std::abs(t.color({uv.x + 2 * width, uv.y}, width).x - c) / kCount;
+      jump = std::max(jump, static_cast<double>(std::abs(t.color(uv, 1.001f * width).x - c)));
+    }
+    EXPECT_GT(step, 0.006) << width;  // of a colour of 0.1
+    EXPECT_LT(jump, 0.05 * step) << width;
+    steps.push_back(step);
+  }
+  EXPECT_LT(*std::max_element(steps.begin(), steps.end()),
+            1.5 * *std::min_element(steps.begin(), steps.end()));
+}
+
 TEST(SynthTexture, StripesAreFilteredExactly) {
   Texture t = texture_of(Pattern::kStripes);
   t.a = 0.5f;  // half and half

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "data/synth/noise.h"
+
 namespace nmrf::synth {
 namespace {
 
@@ -88,6 +90,9 @@ Texture MaterialMaker::pattern(Dice& dice, Pattern pattern, float cell) const {
     t.dirt = dice.real(0.1, 0.6);
     t.dirt_frequency = t.frequency * dice.log_real(0.1, 1.5);
   }
+  // Drawn from the seed, not from the dice: with or without it the scene is the same.
+  if (unit_of(hash(t.seed, 83)) < options_.detail)
+    t.detail = 0.05f * std::pow(16.f, unit_of(hash(t.seed, 89)));
   return t;
 }
 
@@ -130,8 +135,8 @@ Material MaterialMaker::any(Dice& dice, float size) const {
   if (dice.chance(options_.plain)) {
     m.texture = pattern(dice, dice.chance(0.7) ? Pattern::kPlain : Pattern::kGradient,
                         size * dice.real(0.5, 3));
-    if (dice.chance(0.6)) m.texture.grain = 0;
-    m.texture.grain *= 0.3f, m.texture.dirt *= 0.5f;
+    if (dice.chance(0.6)) m.texture.grain = m.texture.detail = 0;
+    m.texture.grain *= 0.3f, m.texture.dirt *= 0.5f, m.texture.detail *= 0.3f;
   } else if (photos_ && dice.chance(options_.photo)) {
     m.texture = photo(dice, size * dice.log_real(0.25, 2.5));
     m.texture.rotate(dice.chance(0.5) ? 0 : dice.real(0, 2 * kPi));
@@ -355,6 +360,7 @@ Material MaterialMaker::metal(Dice& dice) const {
                       dice.log_real(0.02, 0.5));
   Vec3 base = jitter(dice, linear(kWorldColors[dice.pick({3, 4, 5, 6, 7, 8, 26, 47, 48})]), 0.25f);
   for (auto& c : m.texture.colors) c = mix(base, c, 0.12f);
+  m.texture.detail *= 0.3f;
   if (options_.shiny > 0) m.specular = dice.real(0.2, 1.2), m.shininess = dice.log_real(15, 150);
   if (dice.chance(4 * options_.mirror)) m.mirror = dice.real(0.1, 0.5);
   return m;
@@ -364,7 +370,7 @@ Material MaterialMaker::paint(Dice& dice) const {
   Material m;
   m.texture =
       pattern(dice, dice.chance(0.7) ? Pattern::kPlain : Pattern::kGradient, dice.real(0.5, 3));
-  m.texture.grain *= 0.3f;
+  m.texture.grain *= 0.3f, m.texture.detail *= 0.3f;
   if (dice.chance(options_.shiny))
     m.specular = dice.real(0.1, 0.9), m.shininess = dice.log_real(10, 120);
   return m;
@@ -378,7 +384,7 @@ Material MaterialMaker::car_paint(Dice& dice) const {
                                        0x8f1a1cu, 0x303437u, 0x31493cu, 0xd8d2c4u, 0xc8a032u})),
                      0.25f);
   for (auto& c : m.texture.colors) c = base;
-  m.texture.grain = 0, m.texture.dirt = dice.chance(0.3) ? 0.2f : 0;
+  m.texture.grain = m.texture.detail = 0, m.texture.dirt = dice.chance(0.3) ? 0.2f : 0;
   if (options_.shiny > 0) m.specular = dice.real(0.4, 1.5), m.shininess = dice.log_real(40, 250);
   if (options_.mirror > 0) m.mirror = dice.real(0.05, 0.3);
   return m;
@@ -389,7 +395,7 @@ Material MaterialMaker::window(Dice& dice) const {
   m.texture = pattern(dice, dice.chance(0.5) ? Pattern::kPlain : Pattern::kGradient, 2);
   Vec3 base = jitter(dice, Vec3{0.03f, 0.035f, 0.04f}, 0.7f);
   for (auto& c : m.texture.colors) c = jitter(dice, base, 0.2f);
-  m.texture.grain = m.texture.dirt = 0;
+  m.texture.grain = m.texture.dirt = m.texture.detail = 0;
   if (options_.shiny > 0) m.specular = dice.real(0.3, 1.2), m.shininess = dice.log_real(60, 300);
   if (options_.mirror > 0) m.mirror = dice.real(0.1, 0.6);
   return m;
@@ -479,7 +485,7 @@ Material MaterialMaker::lamp(Dice& dice) const {
   m.texture = pattern(dice, Pattern::kPlain, 1);
   for (auto& c : m.texture.colors) c = jitter(dice, Vec3{1, 0.9f, 0.75f}, 0.08f);
   m.emission = dice.real(0.6, 3);
-  m.texture.grain = m.texture.dirt = 0;
+  m.texture.grain = m.texture.dirt = m.texture.detail = 0;
   return m;
 }
 

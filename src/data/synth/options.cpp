@@ -39,6 +39,7 @@ void SynthOptions::validate() const {
   within("photo", photo, 0, 1);
   within("plain", plain, 0, 1);
   within("low_contrast", low_contrast, 0, 1);
+  within("detail", detail, 0, 1);
   within("shiny", shiny, 0, 1);
   within("mirror", mirror, 0, 1);
   within("glass", glass, 0, 1);

@@ -42,6 +42,7 @@ struct SynthOptions {
   double photo = 0.35;         // share of surfaces that take a photograph, where it fits
   double plain = 0.16;         // share of untextured surfaces
   double low_contrast = 0.25;  // share of textures with little contrast
+  double detail = 0.7;         // share of surfaces with detail down to the pixel
   double shiny = 0.3;          // share of objects with highlights
   double mirror = 0.02;        // share of objects that reflect their surroundings
   double glass = 0.02;         // share of objects that can be seen through
@@ -84,6 +85,7 @@ struct SynthOptions {
     visit("photo", self.photo, "share of photographs among the textures that may take one");
     visit("plain", self.plain, "share of untextured surfaces");
     visit("low_contrast", self.low_contrast, "share of textures with little contrast");
+    visit("detail", self.detail, "share of surfaces with detail down to the pixel");
     visit("shiny", self.shiny, "share of objects with highlights");
     visit("mirror", self.mirror, "share of mirroring objects");
     visit("glass", self.glass, "share of objects that can be seen through");

@@ -350,6 +350,22 @@ struct Evaluator {
   }
 };
 
+// Noise at the scales of 1 to 32 pixels, all of them equally strong as in photographs. The scales
+// belong to the surface; which of them count follows the pixel's size without steps.
+float detail_noise(Vec2 uv, float width, std::uint32_t seed) {
+  float pixels = -std::log2(std::max(width, 1e-6f));  // a cell of frequency 2^pixels is a pixel
+  float sum = 0;
+  for (int i = floor_int(pixels - 5) + 1; static_cast<float>(i) < pixels; ++i) {
+    float frequency = std::exp2(static_cast<float>(i));
+    float weight = std::min(static_cast<float>(i) - (pixels - 5), 1.f) *
+                   (1 - smooth_step(0.35f, 0.9f, width * frequency));
+    if (weight > 0)
+      sum += weight * noise2(uv.x * frequency, uv.y * frequency,
+                             seed + static_cast<std::uint32_t>(i) * 101u);
+  }
+  return sum;
+}
+
 }  // namespace
 
 Vec3 Texture::color(Vec2 uv, float width) const {
@@ -366,6 +382,7 @@ Vec3 Texture::color(Vec2 uv, float width) const {
                        width * dirt_frequency, seed + 73);
     light *= 1 - dirt * clamp01(0.4f + d);
   }
+  if (detail > 0) light *= std::exp(detail * detail_noise(uv, width, seed + 79));
   c = c * std::max(light, 0.05f);
   return {std::clamp(c.x, 0.f, 2.f), std::clamp(c.y, 0.f, 2.f), std::clamp(c.z, 0.f, 2.f)};
 }

@@ -55,6 +55,7 @@ struct Texture {
   float grain_frequency = 40;
   float dirt = 0;  // large stains on top, relative
   float dirt_frequency = 0.5f;
+  float detail = 0;              // light and dark at every scale down to the pixel, relative
   const Photo* photo = nullptr;  // kPhoto
   float contrast = 1;            // kPhoto: less pulls towards colors[0]
   Vec3 tint{1, 1, 1};            // multiplies the result
