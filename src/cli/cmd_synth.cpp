@@ -74,7 +74,7 @@ void compare_statistics(const SynthOptions& options, int pairs, const std::strin
   };
   line("", fmt::format("{} rendered", pairs), fmt::format("{} of the list", listed.size()));
   std::string meaning;
-  PairStatistics::fields(PairStatistics{}, [&](const char* name, double, const char* text) {
+  PairStatistics::fields(rendered.front(), [&](const char* name, double, const char* text) {
     line(name, cell(rendered, name), real ? cell(listed, name) : "");
     meaning += fmt::format("\n  {:<9} {}", name, text);
   });
