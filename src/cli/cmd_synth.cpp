@@ -46,24 +46,21 @@ void compare_statistics(const SynthOptions& options, int pairs, const std::strin
     real = open_dataset(from);
   }
   std::vector<PairStatistics> rendered(static_cast<std::size_t>(pairs)), listed;
+  for (std::size_t i = 0; real && i < real->size(); ++i) {  // first: a bad file is found at once
+    const Sample sample = real->load(i);
+    listed.push_back(pair_statistics(sample.left, sample.disparity));
+  }
   cv::parallel_for_({0, pairs}, [&](const cv::Range& range) {
     for (int i = range.start; i < range.end; ++i) {
       const SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), i);
       rendered[static_cast<std::size_t>(i)] = pair_statistics(pair.left, pair.left_disparity);
     }
   });
-  for (std::size_t i = 0; real && i < real->size(); ++i) {
-    const Sample sample = real->load(i);
-    listed.push_back(pair_statistics(sample.left, sample.disparity));
-  }
 
   // Mean over the pairs, and the range of all but the lowest and the highest tenth of them.
   auto cell = [](const std::vector<PairStatistics>& set, const std::string& wanted) {
     std::vector<double> values;
-    for (const PairStatistics& pair : set)
-      PairStatistics::fields(pair, [&](const char* name, double value, const char*) {
-        if (name == wanted) values.push_back(value);
-      });
+    for (const PairStatistics& pair : set) values.push_back(to_json_object(pair)[wanted]);
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     return fmt::format("{:.2f} ({:.2f} to {:.2f})", sum / static_cast<double>(values.size()),
                        quantile(values, 0.1), quantile(values, 0.9));
