@@ -68,6 +68,9 @@ void MatchSettings::add_to(CLI::App& app) {
       ->group(kMatching);
   app.add_flag("--full-size", match.full_size, "With --scale FACTOR: results at the original size")
       ->group(kMatching);
+  app.add_option("--set", matcher.set, "Change a model option, e.g. match.median=0; repeatable")
+      ->allow_extra_args(false)
+      ->group(kMatching);
   app.add_flag("--no-checks", no_checks, "Skip the check for swapped or unrectified images")
       ->group(kMatching);
 

@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "core/quantile.h"
 #include "model/device.h"
+#include "model/jump_median.h"
 #include "model/weights.h"
 #include "nmrf/image.h"
 #include "ops/memory.h"
@@ -224,6 +225,7 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
   check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
         "candidate labels are kept for the left view only");
   const cv::Size original = left.size();
+  const cv::Mat seen = how.view == View::kLeft ? left : right;
   const ModelOptions& options = state_->network->options();
   double first_scale = how.scale;
   // Labels are given in pixels of the images as they are.
@@ -264,6 +266,11 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     cv::resize(result.map, result.map, original, 0, 0, cv::INTER_NEAREST);
     result.map *= grown;
     cv::resize(result.confidence, result.confidence, original, 0, 0, cv::INTER_NEAREST);
+  }
+  if (options.median > 0) {
+    const bool whole = result.map.size() == original;
+    result.map =
+        median_at_jumps(result.map, whole ? seen : resized(seen, first_scale), options.median);
   }
   return result;
 }

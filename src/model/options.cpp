@@ -1,5 +1,7 @@
 #include "model/options.h"
 
+#include "model/jump_median.h"
+
 namespace nmrf {
 namespace {
 
@@ -35,6 +37,7 @@ ModelOptions fast_options() {
   o.mlp_ratio = 3;
   o.enlarge = 128;
   o.guide = true;
+  o.median = 5;
   return o;
 }
 
@@ -108,6 +111,7 @@ void ModelOptions::validate() const {
   check(!guide || fill_seeds, ErrorKind::kModel,
         "model option match.guide needs seeds.fill, which is off");
   require(enlarge >= 0 && enlarge <= 16384, "match.enlarge", enlarge, "0 to 16384");
+  require(median >= 0 && median <= kMostMedianRadius, "match.median", median, "0 to 16");
 }
 
 std::vector<std::string> preset_names() { return {"paper", "fast"}; }

@@ -100,6 +100,8 @@ struct ModelOptions {
   // Every pass is guided by a pass over the images at half their size (fill_seeds()), an enlarged
   // one by the pass before it.
   bool guide = false;
+  // Radius in pixels of the median that moves jumps to where colours change (jump_median.h).
+  int median = 0;
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
@@ -147,6 +149,7 @@ struct ModelOptions {
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
     visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
     visit("match.guide", self.guide, "a pass at half the size guides the whole; needs seeds.fill");
+    visit("match.median", self.median, "px: radius of the median at jumps, by colour; 0: none");
   }
 
   static constexpr int blend_hidden = 12;  // channels of refinement.blend

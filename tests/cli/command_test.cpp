@@ -62,6 +62,8 @@ TEST(Command, UsageErrors) {
       {{"match", l, r, "-o", o, "--max-disp", "8", "--model", "formula:fast"}, "at least 32"},
       {{"match", l, r, "-o", o, "--device", "tpu", "--model", "formula:fast"}, "device 'tpu'"},
       {{"match", l, r, "-o", o, "--model", "formula:huge"}, "paper and fast"},
+      {{"match", "--set", "match.medium=0", l, r, "-o", o, "--model", "formula:fast"},
+       "Did you mean 'match.median'"},
       {{"match", l, r, "--side-by-side"}, "one too many"},
       {{"match", l, r, "--list", "x.txt"}, "not both"},
       {{"match", l, folder / "many"}, "the other side are many"},

@@ -66,6 +66,15 @@ TEST_F(Match, FormatNamesTheFilesOfAFolder) {
   EXPECT_EQ(names_in(out()), (Names{"left_disparity.npy"}));
 }
 
+TEST_F(Match, ModelOptionsCanBeChanged) {
+  ASSERT_EQ(match({left(), right(), "-o", folder_ / "a.pfm"}).code, 0);
+  const Outcome run = match({"--set", "match.median=0", "--set", "match.enlarge=0", left(), right(),
+                             "-o", folder_ / "b.pfm"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  expect_good_map(map("b.pfm"), size_);
+  EXPECT_GT(cv::norm(map("a.pfm"), map("b.pfm"), cv::NORM_INF), 0);
+}
+
 TEST_F(Match, RepeatsBitForBit) {
   ASSERT_EQ(match({left(), right(), "-o", folder_ / "a.pfm"}).code, 0);
   ASSERT_EQ(match({left(), right(), "-o", folder_ / "b.pfm"}).code, 0);

@@ -18,8 +18,9 @@ namespace nmrf {
 namespace {
 
 const Matcher& matcher() {
-  static Matcher instance =
-      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0"}});
+  static Matcher instance = Matcher::load(
+      "formula:fast",
+      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0", "match.median=0"}});
   return instance;
 }
 
@@ -107,7 +108,8 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   auto load = [](int enlarge) {
     return Matcher::load(
         NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
-        {.device = "cpu", .set = {fmt::format("match.enlarge={}", enlarge), "match.guide=false"}});
+        {.device = "cpu",
+         .set = {fmt::format("match.enlarge={}", enlarge), "match.guide=false", "match.median=0"}});
   };
   Matcher never = load(0);
   const Disparity plain = never.match(left, right, {.scale = 1});
@@ -151,7 +153,8 @@ TEST(Matcher, SmallerImagesGuideLargerOnes) {
   const cv::Mat right = wide.colRange(8, 155).clone();
   const auto loaded = [&](const char* guide, int enlarge) {
     return Matcher::load(
-        model, {.device = "cpu", .set = {guide, fmt::format("match.enlarge={}", enlarge)}});
+        model, {.device = "cpu",
+                .set = {guide, fmt::format("match.enlarge={}", enlarge), "match.median=0"}});
   };
   Network network = load_model(model, {"match.guide=true"}).network;
   const auto tensor = [](const cv::Mat& bgr) {
@@ -204,8 +207,9 @@ TEST(Matcher, ShrinksLargeImages) {
   cv::Mat left, right;
   cv::resize(random_image(60, 160, CV_8UC3, 21), left, {2400, 900}, 0, 0, cv::INTER_CUBIC);
   cv::resize(random_image(60, 160, CV_8UC3, 22), right, {2400, 900}, 0, 0, cv::INTER_CUBIC);
-  Matcher shrinks =
-      Matcher::load("formula:fast", {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=1"}});
+  Matcher shrinks = Matcher::load(
+      "formula:fast",
+      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=1", "match.median=0"}});
   const double scale = std::sqrt(2e6 / (2400 * 900));
   const Disparity expected = matcher().match(left, right, {.scale = scale, .full_size = true});
   EXPECT_TRUE(same(shrinks.match(left, right).map, expected.map));
