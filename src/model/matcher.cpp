@@ -16,7 +16,7 @@
 #include "core/log.h"
 #include "core/quantile.h"
 #include "model/device.h"
-#include "model/jump_median.h"
+#include "model/finish.h"
 #include "model/weights.h"
 #include "nmrf/image.h"
 #include "ops/memory.h"
@@ -224,8 +224,13 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
         "scale is {}; expected a factor such as 0.5, or 0 (the model's choice)", how.scale);
   check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
         "candidate labels are kept for the left view only");
+  if (how.view == View::kRight) {
+    cv::Mat swapped = mirrored(left);
+    left = mirrored(right);
+    right = swapped;
+  }
+  const cv::Mat whole = left;
   const cv::Size original = left.size();
-  const cv::Mat seen = how.view == View::kLeft ? left : right;
   const ModelOptions& options = state_->network->options();
   double first_scale = how.scale;
   // Labels are given in pixels of the images as they are.
@@ -239,11 +244,6 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
   check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
         "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
         left.cols, left.rows);
-  if (how.view == View::kRight) {
-    cv::Mat swapped = mirrored(left);
-    left = mirrored(right);
-    right = swapped;
-  }
 
   Disparity result = state_->match(left, right, {}, how.keep_labels);
   warn_of_limit(result.map, options.max_disp);
@@ -257,20 +257,18 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
       result.confidence = finer.confidence;
     }
   }
-  if (how.view == View::kRight) {
-    result.map = mirrored(result.map);
-    result.confidence = mirrored(result.confidence);
-  }
   if ((how.full_size || how.scale == 0) && result.map.size() != original) {
     const double grown = static_cast<double>(original.width) / result.map.cols;
     cv::resize(result.map, result.map, original, 0, 0, cv::INTER_NEAREST);
     result.map *= grown;
     cv::resize(result.confidence, result.confidence, original, 0, 0, cv::INTER_NEAREST);
   }
-  if (options.median > 0) {
-    const bool whole = result.map.size() == original;
-    result.map =
-        median_at_jumps(result.map, whole ? seen : resized(seen, first_scale), options.median);
+  const cv::Mat& seen = result.map.size() == original ? whole : left;
+  result.map = fill_unseen(result.map, seen, options.fill);
+  result.map = median_at_jumps(result.map, seen, options.median);
+  if (how.view == View::kRight) {
+    result.map = mirrored(result.map);
+    result.confidence = mirrored(result.confidence);
   }
   return result;
 }

@@ -1,6 +1,6 @@
 #include "model/options.h"
 
-#include "model/jump_median.h"
+#include "model/finish.h"
 
 namespace nmrf {
 namespace {
@@ -37,6 +37,7 @@ ModelOptions fast_options() {
   o.mlp_ratio = 3;
   o.enlarge = 128;
   o.guide = true;
+  o.fill = 5;
   o.median = 5;
   return o;
 }
@@ -111,7 +112,8 @@ void ModelOptions::validate() const {
   check(!guide || fill_seeds, ErrorKind::kModel,
         "model option match.guide needs seeds.fill, which is off");
   require(enlarge >= 0 && enlarge <= 16384, "match.enlarge", enlarge, "0 to 16384");
-  require(median >= 0 && median <= kMostMedianRadius, "match.median", median, "0 to 16");
+  require(fill >= 0 && fill <= kMostFinishRadius, "match.fill", fill, "0 to 16");
+  require(median >= 0 && median <= kMostFinishRadius, "match.median", median, "0 to 16");
 }
 
 std::vector<std::string> preset_names() { return {"paper", "fast"}; }

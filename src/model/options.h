@@ -100,7 +100,8 @@ struct ModelOptions {
   // Every pass is guided by a pass over the images at half their size (fill_seeds()), an enlarged
   // one by the pass before it.
   bool guide = false;
-  // Radius in pixels of the median that moves jumps to where colours change (jump_median.h).
+  // Radii in pixels of what is done to the map at the end, see finish.h; 0: nothing.
+  int fill = 0;
   int median = 0;
 
   template <class Self, class Visitor>
@@ -149,6 +150,7 @@ struct ModelOptions {
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
     visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
     visit("match.guide", self.guide, "a pass at half the size guides the whole; needs seeds.fill");
+    visit("match.fill", self.fill, "px: radius for what the other view does not show; 0: none");
     visit("match.median", self.median, "px: radius of the median at jumps, by colour; 0: none");
   }
 

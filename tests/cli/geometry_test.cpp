@@ -200,9 +200,10 @@ TEST_F(MatchDepth, FormatsAndFilters) {
 
 TEST_F(MatchDepth, ScalingKeepsMetres) {
   put_pair(folder_ / "l.png", folder_ / "r.png", 5, 192, 128);
-  const std::vector<std::string> camera{"--focal",        "160", "--baseline", "0.125",
-                                        "--doffs",        "6",   "--scale",    "0.5",
-                                        "--depth-format", "npy", "--set",      "match.median=0"};
+  const std::vector<std::string> camera{
+      "--focal", "160",         "--baseline",     "0.125", "--doffs", "6",
+      "--scale", "0.5",         "--depth-format", "npy",   "--set",   "match.median=0",
+      "--set",   "match.fill=0"};
   ASSERT_EQ(run(camera).code, 0);
   EXPECT_EQ(read_disparity(path("d.pfm")).size(), cv::Size(96, 64));
   expect_depth("d", 80, 3);  // f and doffs of the halved images

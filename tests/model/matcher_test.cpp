@@ -18,9 +18,10 @@ namespace nmrf {
 namespace {
 
 const Matcher& matcher() {
-  static Matcher instance = Matcher::load(
-      "formula:fast",
-      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=0", "match.median=0"}});
+  static Matcher instance =
+      Matcher::load("formula:fast", {.device = "cpu",
+                                     .max_disp = 64,
+                                     .set = {"match.enlarge=0", "match.fill=0", "match.median=0"}});
   return instance;
 }
 
@@ -106,10 +107,10 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   const int shift = 8;  // pixels of disparity
   const cv::Mat left = wide.colRange(0, wide.cols - shift), right = wide.colRange(shift, wide.cols);
   auto load = [](int enlarge) {
-    return Matcher::load(
-        NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
-        {.device = "cpu",
-         .set = {fmt::format("match.enlarge={}", enlarge), "match.guide=false", "match.median=0"}});
+    return Matcher::load(NMRF_SOURCE_DIR "/models/nmrf-fast.safetensors",
+                         {.device = "cpu",
+                          .set = {fmt::format("match.enlarge={}", enlarge), "match.guide=false",
+                                  "match.fill=0", "match.median=0"}});
   };
   Matcher never = load(0);
   const Disparity plain = never.match(left, right, {.scale = 1});
@@ -152,9 +153,9 @@ TEST(Matcher, SmallerImagesGuideLargerOnes) {
   left = wide.colRange(0, 147).clone();
   const cv::Mat right = wide.colRange(8, 155).clone();
   const auto loaded = [&](const char* guide, int enlarge) {
-    return Matcher::load(
-        model, {.device = "cpu",
-                .set = {guide, fmt::format("match.enlarge={}", enlarge), "match.median=0"}});
+    return Matcher::load(model, {.device = "cpu",
+                                 .set = {guide, fmt::format("match.enlarge={}", enlarge),
+                                         "match.fill=0", "match.median=0"}});
   };
   Network network = load_model(model, {"match.guide=true"}).network;
   const auto tensor = [](const cv::Mat& bgr) {
@@ -207,9 +208,10 @@ TEST(Matcher, ShrinksLargeImages) {
   cv::Mat left, right;
   cv::resize(random_image(60, 160, CV_8UC3, 21), left, {2400, 900}, 0, 0, cv::INTER_CUBIC);
   cv::resize(random_image(60, 160, CV_8UC3, 22), right, {2400, 900}, 0, 0, cv::INTER_CUBIC);
-  Matcher shrinks = Matcher::load(
-      "formula:fast",
-      {.device = "cpu", .max_disp = 64, .set = {"match.enlarge=1", "match.median=0"}});
+  Matcher shrinks =
+      Matcher::load("formula:fast", {.device = "cpu",
+                                     .max_disp = 64,
+                                     .set = {"match.enlarge=1", "match.fill=0", "match.median=0"}});
   const double scale = std::sqrt(2e6 / (2400 * 900));
   const Disparity expected = matcher().match(left, right, {.scale = scale, .full_size = true});
   EXPECT_TRUE(same(shrinks.match(left, right).map, expected.map));
