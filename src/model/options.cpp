@@ -35,7 +35,7 @@ ModelOptions fast_options() {
   o.refinement_search = 2;
   o.refinement_blend = true;
   o.mlp_ratio = 3;
-  o.enlarge = 128;
+  o.enlarge = 160;
   o.guide = true;
   o.fill = 5;
   o.median = 5;
