@@ -121,18 +121,18 @@ int look_from_the_right(const float* row, int width, std::vector<float>& nearest
   int inside = 0;
   auto partner = [&](int x) {  // -1: beyond the edge, or not known
     const float at = static_cast<float>(x) - row[x];
-    return at >= 0 && at < static_cast<float>(width) ? static_cast<int>(std::lround(at)) : -1;
+    return at >= 0 && at <= static_cast<float>(width - 1) ? static_cast<int>(std::lround(at)) : -1;
   };
   for (int x = 0; x < width; ++x) {
     if (static_cast<float>(x) < row[x] && std::isfinite(row[x])) inside = x + 1;
     const int at = partner(x);
-    if (at >= 0 && at < width)
+    if (at >= 0)
       nearest[static_cast<std::size_t>(at)] =
           std::max(nearest[static_cast<std::size_t>(at)], row[x]);
   }
   for (int x = 0; x < width; ++x) {
     const int at = partner(x);
-    const float front = at >= 0 && at < width ? nearest[static_cast<std::size_t>(at)] : 0;
+    const float front = at >= 0 ? nearest[static_cast<std::size_t>(at)] : 0;
     hides[x] = front > row[x] + kJump ? front : kSeen;
   }
   return inside;

@@ -8,10 +8,13 @@
 #include "data/augment.h"
 #include "data/sample_source.h"
 #include "data/trees.h"
+#include "support/mats.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
+
+using test::same;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
@@ -174,11 +177,6 @@ TEST(Modals, RefusesMapsThatDoNotFit) {
   test::error_of(ErrorKind::kUsage, [&] {
     disparity_modals(cv::Mat(8, 8, CV_64FC1, cv::Scalar(1)), cv::Mat(8, 8, CV_32SC1));
   });
-}
-
-bool same(const cv::Mat& a, const cv::Mat& b) {
-  return a.size() == b.size() && a.type() == b.type() &&
-         std::memcmp(a.data, b.data, a.total() * a.elemSize()) == 0;
 }
 
 // Segments that tell the place they came from.

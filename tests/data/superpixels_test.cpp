@@ -5,17 +5,15 @@
 #include <thread>
 
 #include "data/trees.h"
+#include "support/mats.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
 
-namespace fs = std::filesystem;
+using test::same;
 
-bool same(const cv::Mat& a, const cv::Mat& b) {
-  return a.size() == b.size() && a.type() == b.type() &&
-         std::memcmp(a.data, b.data, a.total() * a.elemSize()) == 0;
-}
+namespace fs = std::filesystem;
 
 int labels_in(const cv::Mat& labels) {
   return static_cast<int>(std::set<int>(labels.begin<int>(), labels.end<int>()).size());

@@ -14,10 +14,13 @@
 #include "nmrf/calibration.h"
 #include "nmrf/disparity.h"
 #include "nmrf/image.h"
+#include "support/mats.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
+
+using test::same;
 
 namespace fs = std::filesystem;
 
@@ -36,9 +39,6 @@ SynthOptions only(SynthOptions options, const std::string& kind) {
   return options;
 }
 
-bool same(const cv::Mat& a, const cv::Mat& b) {
-  return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
-}
 bool same(const SynthPair& a, const SynthPair& b) {
   return same(a.left, b.left) && same(a.right, b.right) &&
          same(a.left_disparity, b.left_disparity) && same(a.right_disparity, b.right_disparity) &&

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "data/synth/synth.h"
+#include "support/mats.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
+
+using test::same;
 
 AugmentOptions crop(int height, int width) {
   AugmentOptions augment;
@@ -21,10 +24,6 @@ SynthOptions settings() {
   options.max_disp = 40;
   options.seed = 5;
   return options;
-}
-
-bool same(const cv::Mat& a, const cv::Mat& b) {
-  return a.size() == b.size() && a.type() == b.type() && cv::norm(a, b, cv::NORM_INF) == 0;
 }
 
 TEST(SynthSource, SamplesHaveTheCropAndTruthEverywhere) {

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "nmrf/matcher.h"
+#include "support/mats.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
 
-bool same(const cv::Mat& a, const cv::Mat& b) {
-  return a.size() == b.size() && cv::countNonZero(a != b) == 0;
-}
+using test::same;
 
 // Medians at jumps by sorting each window, for maps of finite values.
 cv::Mat by_sorting(const cv::Mat& map, const cv::Mat& image, int radius) {

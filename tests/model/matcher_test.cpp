@@ -12,10 +12,13 @@
 #include "model/formula.h"
 #include "model/golden.h"
 #include "model/weights.h"
+#include "support/mats.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
+
+using test::same;
 
 const Matcher& matcher() {
   static Matcher instance =
@@ -30,10 +33,6 @@ cv::Mat random_image(int height, int width, int type, unsigned seed) {
   cv::RNG rng(seed);
   rng.fill(image, cv::RNG::UNIFORM, 0, CV_MAT_DEPTH(type) == CV_8U ? 256 : 65536);
   return image;
-}
-
-bool same(const cv::Mat& a, const cv::Mat& b) {
-  return a.size() == b.size() && cv::countNonZero(a != b) == 0;
 }
 
 TEST(Matcher, MapsHaveTheSizeOfTheImages) {
