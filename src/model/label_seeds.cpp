@@ -79,6 +79,14 @@ struct SeedRow {
     return result;
   }
 
+  // The cell from which on the right view shows the row: two matched ones in a row begin there, as
+  // one may be chance. 0 where there are none.
+  int64_t first_seen(const std::vector<CellState>& state) const {
+    for (int64_t i = 0; i + 1 < width; ++i)
+      if (state[i] == CellState::kMatched && state[i + 1] == CellState::kMatched) return i;
+    return 0;
+  }
+
   // Gives the role to the seed that says the same, unless a guide has, or to the last of the cell's
   // own but its best, instead of what is there.
   void lend(int64_t i, float value, CellState state, SeedRole role) {
@@ -111,6 +119,7 @@ struct SeedRow {
       from_right[i] = seen;
       if (state[i] == CellState::kMatched) seen = best[i];
     }
+    const int64_t first = first_seen(state);
     float from_left = kNone;
     for (int64_t i = 0; i < width; ++i) {
       std::fill_n(kinds + i * k, k, seed_kind(state[i], SeedRole::kOwn));
@@ -127,6 +136,8 @@ struct SeedRow {
       const float low = both ? std::min(from_left, from_right[i]) : high;
       if (low == kNone) continue;
       lend(i, low, state[i], SeedRole::kFarther);
+      if (i < first && first < planes)
+        lend(i, static_cast<float>(first), state[i], SeedRole::kOutside);
       if (high - low >= kSame) lend(i, high, state[i], SeedRole::kNearer);
     }
   }

@@ -35,10 +35,11 @@ LabelSeeds find_label_seeds(const torch::Tensor& left, const torch::Tensor& righ
 torch::Tensor between_planes(const LabelSeeds& seeds);
 
 // A cell is matched, or it is not for one of three reasons; a seed is its own, lent by the farther
-// or the nearer surface beside it, or what a guide says.
+// or the nearer surface beside it, what a guide says, or the least that puts the cell and those up
+// to the row's first match out of the right view.
 enum class CellState : int64_t { kMatched, kUnsure, kContradicted, kBeyond };
-enum class SeedRole : int64_t { kOwn, kFarther, kNearer, kGuide };
-constexpr int64_t kSeedRoles = 4;
+enum class SeedRole : int64_t { kOwn, kFarther, kNearer, kGuide, kOutside };
+constexpr int64_t kSeedRoles = 5;
 constexpr int64_t kSeedKinds = 4 * kSeedRoles;
 constexpr int64_t seed_kind(CellState state, SeedRole role) {
   return kSeedRoles * static_cast<int64_t>(state) + static_cast<int64_t>(role);
@@ -49,7 +50,9 @@ constexpr int64_t seed_kind(CellState state, SeedRole role) {
 // are lent to it and take the place of its last seeds, or of the one it already has within 0.4 of a
 // plane. A match is likelier than not (else the cell is unsure), and no better one of the same
 // right cell contradicts it. Cells beyond the right view's left edge (where the surface to their
-// right would be out of view) get that surface, matched or not.
+// right would be out of view) get that surface, matched or not. What stands left of the row's first
+// match and is nowhere in the right view may be too near to be in it: it is lent the disparity, in
+// planes the number of cells up to that match, from which on it is.
 // A guide is a map of the same pair, [B, 8 h, 8 w] px, found before at another size: the smallest
 // and the largest disparity it has in a cell are lent to the cell first, matched or not. The best
 // seed of a cell is never replaced. Changes seeds.seeds and starts, [B, h, w, k] in coarse pixels,

@@ -147,6 +147,26 @@ TEST(SynthPair, DetailLeavesTheSceneAlone) {
   EXPECT_GT(rich_slope, 1.2 * poor_slope);
 }
 
+// Near things at the sides are seen by one eye alone, and truth is known of them all the same.
+TEST(SynthPair, BorderPutsNearThingsWhereOneEyeSeesThem) {
+  auto only_left = [](double border) {
+    SynthOptions options = only(small(128, 96), "flying");
+    options.border = border;
+    options.edge_samples = 1;
+    int pixels = 0;
+    for (int i = 0; i < 12; ++i) {
+      SynthPair pair = render_pair(options, 5, i);
+      std::set<int> in_right(pair.right_objects.begin<int>(), pair.right_objects.end<int>());
+      for (int y = 0; y < pair.left.rows; ++y)
+        for (int x = 0; x < pair.left.cols; ++x)
+          pixels += pair.left_disparity.at<float>(y, x) > static_cast<float>(x) &&
+                    in_right.count(pair.left_objects.at<int>(y, x)) == 0;
+    }
+    return pixels;
+  };
+  EXPECT_GT(only_left(1), 2 * only_left(0));
+}
+
 TEST(SynthPair, GreyPairsHaveNoColour) {
   SynthOptions options = small(96, 64);
   options.grey = 1, options.jpeg = 1;

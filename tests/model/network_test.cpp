@@ -234,6 +234,39 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   EXPECT_TRUE(torch::equal(one.starts, one.before));
 }
 
+// What is left of the row's first two matched cells in succession and itself unmatched may be too
+// near for the right view: it is lent the disparity from which on it is, after the surface beside
+// it.
+TEST(LabelSeeds, CellsNowhereInTheRightViewMayBeOutOfIt) {
+  using Values = std::vector<float>;
+  FillRow row(4);
+  const auto set = [&](int64_t cell, int64_t plane, float chance) {
+    row.seeds.seeds[0][0][cell][0] = plane;
+    row.seeds.prob[0][0][cell].fill_(0);
+    row.seeds.prob[0][0][cell][plane] = chance;
+    row.starts[0][0][cell][0] = static_cast<float>(plane) + 0.125f;
+  };
+  // An object in cells 0 to 3, one of which seems to match; behind it something far away.
+  set(0, 3, 0.3f), set(1, 0, 0.3f), set(2, 1, 0.9f), set(3, 2, 0.2f);
+  for (int64_t cell = 4; cell < 10; ++cell) set(cell, 0, 0.9f);
+  const torch::Tensor kinds = fill_seeds(row.seeds, row.starts);
+  const auto role = [&](int64_t cell, int64_t slot) {
+    return kinds[0][0][cell][slot].item<int64_t>() % kSeedRoles;
+  };
+  EXPECT_EQ(row.start(0), (Values{3.125f, 4.75f, 4, 1.125f}));
+  EXPECT_EQ(row.start(3), (Values{2.125f, 1.125f, 4, 0.125f})) << "and the nearer one beside it";
+  EXPECT_EQ(role(3, 2), static_cast<int64_t>(SeedRole::kOutside));
+  EXPECT_EQ(role(3, 3), static_cast<int64_t>(SeedRole::kFarther));
+  EXPECT_EQ(row.seeds.seeds[0][0][3][2].item<int64_t>(), 4);
+  EXPECT_EQ(row.start(11), (Values{6.75f, 4.75f, 3.75f, 0.75f}))
+      << "right of the first match nothing changes";
+  // No plane stands for it: none is lent.
+  FillRow late(4);
+  late.seeds.prob.narrow(2, 0, 12).mul_(0.5);
+  const torch::Tensor far = fill_seeds(late.seeds, late.starts);
+  EXPECT_FALSE((far % kSeedRoles == static_cast<int64_t>(SeedRole::kOutside)).any().item<bool>());
+}
+
 TEST(LabelSeeds, ARowWithoutAnyMatchStaysAsItIs) {
   FillRow row(4);
   row.seeds.prob.mul_(0.5);

@@ -35,6 +35,7 @@ void SynthOptions::validate() const {
   check(sum > 0, ErrorKind::kUsage,
         "all shares of 'mix' are 0; give at least one kind of scene a positive share");
   within("clutter", clutter, 0, 10);
+  within("border", border, 0, 1);
   within("thin", thin, 0, 10);
   within("photo", photo, 0, 1);
   within("plain", plain, 0, 1);

@@ -38,6 +38,7 @@ struct SynthOptions {
   double mix_flying = 0.18;
   double mix_layers = 0.08;
   double clutter = 1.0;  // scales the number of objects
+  double border = 0.3;   // chance of near things at the sides of flying and layered scenes
 
   double photo = 0.35;         // share of surfaces that take a photograph, where it fits
   double plain = 0.16;         // share of untextured surfaces
@@ -82,6 +83,8 @@ struct SynthOptions {
     visit("mix.flying", self.mix_flying, "share of flying objects");
     visit("mix.layers", self.mix_layers, "share of slanted planar layers");
     visit("clutter", self.clutter, "scales the number of objects");
+    visit("border", self.border,
+          "chance of near things cut by the sides of flying and layered scenes");
     visit("photo", self.photo, "share of photographs among the textures that may take one");
     visit("plain", self.plain, "share of untextured surfaces");
     visit("low_contrast", self.low_contrast, "share of textures with little contrast");

@@ -39,6 +39,28 @@ void backdrop(Builder& b, Dice& dice, const StereoCamera& camera, float z, bool 
     b.scene.add(rectangle(span, span), at, std::move(m));
 }
 
+// Near things cut by the left or the right edge of the view: one eye sees them, the other does not,
+// and that alone tells how near they are.
+void edge_things(Builder& b, Dice& dice, const StereoCamera& camera, float near) {
+  if (!dice.chance(b.options.border)) return;
+  auto width = static_cast<float>(camera.width), height = static_cast<float>(camera.height);
+  float window = std::sqrt(width * height);
+  for (int i = dice.count(1, 3); i > 0; --i) {
+    float z = near * dice.real(0.75, 1.3);
+    float size = std::min(metres(camera, window * dice.log_real(0.08, 0.5), z), 0.6f * z);
+    float x = dice.real(-0.06, 0.1);
+    if (dice.chance(0.5)) x = 1 - x;
+    Transform at =
+        Transform::move(camera.ray(x * width, dice.real(0, 1) * height) * (z + 0.5f * size));
+    if (dice.chance(0.25))
+      b.lattice(dice,
+                at * Transform::turn_y(dice.normal(0.4)) * Transform::turn_z(dice.real(0, 6.28)),
+                size, size * dice.real(0.5, 1));
+    else
+      b.thing(dice, at * dice.turn(), size);
+  }
+}
+
 }  // namespace
 
 void build_flying(Builder& b, Dice& dice, StereoCamera& camera) {
@@ -82,6 +104,7 @@ void build_flying(Builder& b, Dice& dice, StereoCamera& camera) {
   float roll = dice.chance(0.5) ? dice.real(-kPi, kPi) : 0;
   if (roll != 0 && !open)  // tip the world, not the camera
     for (auto& light : b.scene.lights) light.place = Transform::turn_z(roll).point(light.place);
+  edge_things(b, dice, camera, near);
 }
 
 void build_layers(Builder& b, Dice& dice, StereoCamera& camera) {
@@ -130,6 +153,7 @@ void build_layers(Builder& b, Dice& dice, StereoCamera& camera) {
         break;
     }
   }
+  edge_things(b, dice, camera, near);
 }
 
 }  // namespace nmrf::synth
