@@ -39,8 +39,8 @@ void backdrop(Builder& b, Dice& dice, const StereoCamera& camera, float z, bool 
     b.scene.add(rectangle(span, span), at, std::move(m));
 }
 
-// Near things cut by the left or the right edge of the view: one eye sees them, the other does not,
-// and that alone tells how near they are.
+// Near things cut by the left or the right edge of the view: what one eye alone sees is too near
+// for the other.
 void edge_things(Builder& b, Dice& dice, const StereoCamera& camera, float near) {
   if (!dice.chance(b.options.border)) return;
   auto width = static_cast<float>(camera.width), height = static_cast<float>(camera.height);
