@@ -202,12 +202,13 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   using Values = std::vector<float>;
   FillRow row(4);
   const torch::Tensor kinds = fill_seeds(row.seeds, row.starts);
-  // Left of the right view, however sure of themselves: the surface to the right continues.
-  EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4.75f, 1.75f}));
-  EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4.75f, 1.75f}));
+  // Left of the right view, however sure of themselves: the surface to the right continues, or
+  // they are too near to be in view, as all up to cell 4 then is.
+  EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4, 1.75f}));
+  EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4, 1.75f}));
   // Contradicted by a better match of the same right cell (cell 1's; cell 13's), and unsure.
   // What cell 3 is lent it has.
-  EXPECT_EQ(row.start(3), (Values{1.75f, 4.75f, 4.75f, 4.75f}));
+  EXPECT_EQ(row.start(3), (Values{1.75f, 4.75f, 4.75f, 4}));
   EXPECT_EQ(row.start(10), (Values{0.75f, 4.75f, 3.75f, 1.75f}));
   EXPECT_EQ(row.start(11), (Values{6.75f, 4.75f, 3.75f, 1.75f}));
   for (int64_t cell : {2, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15})
@@ -219,10 +220,11 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
       EXPECT_EQ(kinds[0][0][cell][i].item<int64_t>(), seed_kind(state, roles[i]))
           << cell << " " << i;
   };
-  constexpr auto kOwn = SeedRole::kOwn, kFarther = SeedRole::kFarther, kNearer = SeedRole::kNearer;
-  expect_kinds(1, CellState::kBeyond, {kOwn, kOwn, kOwn, kFarther});
+  constexpr auto kOwn = SeedRole::kOwn, kFarther = SeedRole::kFarther, kNearer = SeedRole::kNearer,
+                 kOutside = SeedRole::kOutside;
+  expect_kinds(1, CellState::kBeyond, {kOwn, kOwn, kOutside, kFarther});
   expect_kinds(2, CellState::kMatched, {kOwn, kOwn, kOwn, kOwn});
-  expect_kinds(3, CellState::kContradicted, {kFarther, kOwn, kOwn, kOwn});
+  expect_kinds(3, CellState::kContradicted, {kFarther, kOwn, kOwn, kOutside});
   expect_kinds(10, CellState::kContradicted, {kOwn, kOwn, kNearer, kFarther});
   expect_kinds(11, CellState::kUnsure, {kOwn, kOwn, kNearer, kFarther});
 
