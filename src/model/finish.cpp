@@ -114,29 +114,46 @@ void check_input(const cv::Mat& map, const cv::Mat& image, int radius) {
 
 constexpr float kSeen = std::numeric_limits<float>::infinity();
 
-// What the right view shows of a row. `hides`: for a pixel that is behind something the disparity
-// of that, else kSeen. Returns the first column from which on no partner lies beyond the edge.
-int look_from_the_right(const float* row, int width, std::vector<float>& nearest, float* hides) {
-  nearest.assign(static_cast<std::size_t>(width), 0);
-  int inside = 0;
-  auto partner = [&](int x) {  // -1: beyond the edge, or not known
-    const float at = static_cast<float>(x) - row[x];
-    return at >= 0 && at <= static_cast<float>(width - 1) ? static_cast<int>(std::lround(at)) : -1;
-  };
-  for (int x = 0; x < width; ++x) {
-    if (static_cast<float>(x) < row[x] && std::isfinite(row[x])) inside = x + 1;
-    const int at = partner(x);
-    if (at >= 0)
-      nearest[static_cast<std::size_t>(at)] =
-          std::max(nearest[static_cast<std::size_t>(at)], row[x]);
+// A row as the right view sees it, by the account of the left view's map.
+class RightRow {
+ public:
+  // row: the map's, `width` long. Remembers no pointer.
+  void look(const float* row, int width) {
+    nearest_.assign(static_cast<std::size_t>(width), 0);
+    inside_ = 0;
+    for (int x = 0; x < width; ++x) {
+      if (static_cast<float>(x) < row[x] && std::isfinite(row[x])) inside_ = x + 1;
+      const int at = partner(x, row[x]);
+      if (at >= 0) nearest(at) = std::max(nearest(at), row[x]);
+    }
   }
-  for (int x = 0; x < width; ++x) {
-    const int at = partner(x);
-    const float front = at >= 0 ? nearest[static_cast<std::size_t>(at)] : 0;
-    hides[x] = front > row[x] + kJump ? front : kSeen;
+
+  // The first column from which on no partner lies beyond the right view's left edge.
+  int inside() const { return inside_; }
+
+  // The disparity of what hides column x if its own is `value`; kSeen: nothing does.
+  float hides(int x, float value) {
+    const int at = partner(x, value);
+    return at >= 0 && nearest(at) > value + kJump ? nearest(at) : kSeen;
   }
-  return inside;
-}
+
+  // Whether the right view would not show column x if its disparity were `value`.
+  bool unseen(int x, float value) {
+    return value > static_cast<float>(x) - kJump || hides(x, value) != kSeen;
+  }
+
+ private:
+  float& nearest(int at) { return nearest_[static_cast<std::size_t>(at)]; }
+  // -1: beyond the edge, or not known.
+  int partner(int x, float value) const {
+    const float at = static_cast<float>(x) - value;
+    return at >= 0 && at <= static_cast<float>(nearest_.size() - 1)
+               ? static_cast<int>(std::lround(at))
+               : -1;
+  }
+  std::vector<float> nearest_;  // the largest disparity a column shows; 0: none
+  int inside_ = 0;
+};
 
 }  // namespace
 
@@ -145,26 +162,32 @@ cv::Mat fill_unseen(const cv::Mat& map, const cv::Mat& image, int radius) {
   cv::Mat result = map.clone();
   if (radius == 0 || map.empty()) return result;
   const int height = map.rows, width = map.cols;
+  std::vector<RightRow> rows(static_cast<std::size_t>(height));
   cv::Mat hides(map.size(), CV_32FC1);
-  std::vector<float> nearest;
-  std::vector<int> inside(static_cast<std::size_t>(height));
+  auto right = [&](int y) -> RightRow& { return rows[static_cast<std::size_t>(y)]; };
   auto look = [&] {
-    for (int y = 0; y < height; ++y)
-      inside[static_cast<std::size_t>(y)] =
-          look_from_the_right(result.ptr<float>(y), width, nearest, hides.ptr<float>(y));
+    for (int y = 0; y < height; ++y) {
+      const float* row = result.ptr<float>(y);
+      right(y).look(row, width);
+      for (int x = 0; x < width; ++x) hides.at<float>(y, x) = right(y).hides(x, row[x]);
+    }
   };
   Voters voters(image);
-
+  // Only values that leave the pixel unseen may fill it.
   look();
-  for (int x = *std::max_element(inside.begin(), inside.end()) - 1; x >= 0; --x)
+  int first = 0;
+  for (auto& row : rows) first = std::max(first, row.inside());
+  for (int x = first - 1; x >= 0; --x)
     for (int y = 0; y < height; ++y) {
       float& own = result.at<float>(y, x);
-      if (x >= inside[static_cast<std::size_t>(y)] || !std::isfinite(own)) continue;
+      if (x >= right(y).inside() || !std::isfinite(own)) continue;
       if (static_cast<float>(x) >= own && hides.at<float>(y, x) == kSeen) continue;
       voters.start(y, x);
-      for (int v = std::max(0, y - radius); v <= std::min(height - 1, y + radius); ++v)
-        voters.add(v, x + 1, std::min(width - 1, x + radius), result.ptr<float>(v),
-                   [](int) { return true; });
+      for (int v = std::max(0, y - radius); v <= std::min(height - 1, y + radius); ++v) {
+        const float* values = result.ptr<float>(v);
+        voters.add(v, x + 1, std::min(width - 1, x + radius), values,
+                   [&](int u) { return right(y).unseen(x, values[u]); });
+      }
       own = voters.median(own);
     }
 
@@ -177,8 +200,10 @@ cv::Mat fill_unseen(const cv::Mat& map, const cv::Mat& image, int radius) {
       for (int v = std::max(0, y - radius); v <= std::min(height - 1, y + radius); ++v) {
         const float *values = result.ptr<float>(v), *hidden = hides.ptr<float>(v);
         // To the left the hidden ones are filled already.
-        voters.add(v, std::max(0, x - radius), std::min(width - 1, x + radius), values,
-                   [&](int u) { return values[u] <= limit && (u < x || hidden[u] == kSeen); });
+        voters.add(v, std::max(0, x - radius), std::min(width - 1, x + radius), values, [&](int u) {
+          return values[u] <= limit && (u < x || hidden[u] == kSeen) &&
+                 right(y).unseen(x, values[u]);
+        });
       }
       result.at<float>(y, x) = voters.median(result.at<float>(y, x));
     }

@@ -21,6 +21,8 @@ inline constexpr int kMostFinishRadius = 16;
 //   or behind takes the median of what lies to its right.
 // - What is behind something elsewhere takes the median of what is around it and farther away than
 //   what hides it.
+// Only values with which the right view would not show the pixel either may fill it; without any it
+// stays as it is.
 cv::Mat fill_unseen(const cv::Mat& map, const cv::Mat& image, int radius);
 
 // A pixel within two pixels of a jump (neighbours that differ by more than a pixel) takes the

@@ -146,6 +146,16 @@ TEST_F(Unseen, TheBorderContinuesWhatIsBesideIt) {
   EXPECT_TRUE(same(found.colRange(6, 25), map.colRange(6, 25)));
 }
 
+// An object at the left edge, too near to be in the right view. Where the wall stood there instead
+// the right view would show it, so the object is not filled with the wall.
+TEST_F(Unseen, WhatIsTooNearForTheOtherViewStays) {
+  truth_.colRange(0, 20).setTo(30);
+  EXPECT_TRUE(same(fill_unseen(truth_, image_, 5), truth_));
+  cv::Mat map = truth_.clone();
+  map.colRange(3, 9).setTo(70);
+  EXPECT_TRUE(same(fill_unseen(map, image_, 5), truth_)) << "what is beside it continues";
+}
+
 TEST_F(Unseen, OddShapes) {
   for (const auto& [height, width] :
        std::vector<std::pair<int, int>>{{1, 1}, {1, 50}, {33, 1}, {7, 9}, {31, 77}}) {

@@ -207,7 +207,7 @@ TEST(LabelSeeds, CellsWithoutAMatchTakeTheSeedsBesideThem) {
   EXPECT_EQ(row.start(0), (Values{5.75f, 4.75f, 4, 1.75f}));
   EXPECT_EQ(row.start(1), (Values{-0.25f, 4.75f, 4, 1.75f}));
   // Contradicted by a better match of the same right cell (cell 1's; cell 13's), and unsure.
-  // What cell 3 is lent it has.
+  // Of what cell 3 is lent it has the surface.
   EXPECT_EQ(row.start(3), (Values{1.75f, 4.75f, 4.75f, 4}));
   EXPECT_EQ(row.start(10), (Values{0.75f, 4.75f, 3.75f, 1.75f}));
   EXPECT_EQ(row.start(11), (Values{6.75f, 4.75f, 3.75f, 1.75f}));
