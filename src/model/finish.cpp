@@ -124,7 +124,9 @@ class RightRow {
     for (int x = 0; x < width; ++x) {
       if (static_cast<float>(x) < row[x] && std::isfinite(row[x])) inside_ = x + 1;
       const int at = partner(x, row[x]);
-      if (at >= 0) nearest(at) = std::max(nearest(at), row[x]);
+      if (at < 0) continue;
+      float& nearest = nearest_[static_cast<std::size_t>(at)];
+      nearest = std::max(nearest, row[x]);
     }
   }
 
@@ -132,18 +134,18 @@ class RightRow {
   int inside() const { return inside_; }
 
   // The disparity of what hides column x if its own is `value`; kSeen: nothing does.
-  float hides(int x, float value) {
+  float hides(int x, float value) const {
     const int at = partner(x, value);
-    return at >= 0 && nearest(at) > value + kJump ? nearest(at) : kSeen;
+    const float nearest = at >= 0 ? nearest_[static_cast<std::size_t>(at)] : value;
+    return nearest > value + kJump ? nearest : kSeen;
   }
 
   // Whether the right view would not show column x if its disparity were `value`.
-  bool unseen(int x, float value) {
+  bool unseen(int x, float value) const {
     return value > static_cast<float>(x) - kJump || hides(x, value) != kSeen;
   }
 
  private:
-  float& nearest(int at) { return nearest_[static_cast<std::size_t>(at)]; }
   // -1: beyond the edge, or not known.
   int partner(int x, float value) const {
     const float at = static_cast<float>(x) - value;
@@ -173,10 +175,10 @@ cv::Mat fill_unseen(const cv::Mat& map, const cv::Mat& image, int radius) {
     }
   };
   Voters voters(image);
-  // Only values that leave the pixel unseen may fill it.
+
   look();
   int first = 0;
-  for (auto& row : rows) first = std::max(first, row.inside());
+  for (const auto& row : rows) first = std::max(first, row.inside());
   for (int x = first - 1; x >= 0; --x)
     for (int y = 0; y < height; ++y) {
       float& own = result.at<float>(y, x);
