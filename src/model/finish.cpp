@@ -5,17 +5,17 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "core/check.h"
+#include "model/right_row.h"
 #include "ops/parallel.h"
 
 namespace nmrf {
 namespace {
 
-constexpr float kJump = 1;      // px between two surfaces
+constexpr float kSeen = RightRow::kSeen;
 constexpr int kReach = 2;       // px, how far from a jump pixels are looked at again
 constexpr double kColour = 10;  // grey levels a channel at which the weight falls to 1/e
 constexpr int kWholeWeight = 1 << 12;
@@ -111,51 +111,6 @@ void check_input(const cv::Mat& map, const cv::Mat& image, int radius) {
   check(radius >= 0 && radius <= kMostFinishRadius, ErrorKind::kUsage,
         "the radius of a median is {}; expected 0 to {}", radius, kMostFinishRadius);
 }
-
-constexpr float kSeen = std::numeric_limits<float>::infinity();
-
-// A row as the right view sees it, by the account of the left view's map.
-class RightRow {
- public:
-  // row: the map's, `width` long. Remembers no pointer.
-  void look(const float* row, int width) {
-    nearest_.assign(static_cast<std::size_t>(width), 0);
-    inside_ = 0;
-    for (int x = 0; x < width; ++x) {
-      if (static_cast<float>(x) < row[x] && std::isfinite(row[x])) inside_ = x + 1;
-      const int at = partner(x, row[x]);
-      if (at < 0) continue;
-      float& nearest = nearest_[static_cast<std::size_t>(at)];
-      nearest = std::max(nearest, row[x]);
-    }
-  }
-
-  // The first column from which on no partner lies beyond the right view's left edge.
-  int inside() const { return inside_; }
-
-  // The disparity of what hides column x if its own is `value`; kSeen: nothing does.
-  float hides(int x, float value) const {
-    const int at = partner(x, value);
-    const float nearest = at >= 0 ? nearest_[static_cast<std::size_t>(at)] : value;
-    return nearest > value + kJump ? nearest : kSeen;
-  }
-
-  // Whether the right view would not show column x if its disparity were `value`.
-  bool unseen(int x, float value) const {
-    return value > static_cast<float>(x) - kJump || hides(x, value) != kSeen;
-  }
-
- private:
-  // -1: beyond the edge, or not known.
-  int partner(int x, float value) const {
-    const float at = static_cast<float>(x) - value;
-    return at >= 0 && at <= static_cast<float>(nearest_.size() - 1)
-               ? static_cast<int>(std::lround(at))
-               : -1;
-  }
-  std::vector<float> nearest_;  // the largest disparity a column shows; 0: none
-  int inside_ = 0;
-};
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include "core/quantile.h"
 #include "model/device.h"
 #include "model/finish.h"
+#include "model/too_near.h"
 #include "model/weights.h"
 #include "nmrf/image.h"
 #include "ops/memory.h"
@@ -229,7 +230,7 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     left = mirrored(right);
     right = swapped;
   }
-  const cv::Mat whole = left;
+  const cv::Mat whole = left, whole_right = right;
   const cv::Size original = left.size();
   const ModelOptions& options = state_->network->options();
   double first_scale = how.scale;
@@ -263,7 +264,10 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
     result.map *= grown;
     cv::resize(result.confidence, result.confidence, original, 0, 0, cv::INTER_NEAREST);
   }
-  const cv::Mat& seen = result.map.size() == original ? whole : left;
+  const bool full = result.map.size() == original;
+  const cv::Mat& seen = full ? whole : left;
+  if (options.border)
+    result.map = put_out_of_view(result.map, seen, full ? whole_right : right);
   result.map = fill_unseen(result.map, seen, options.fill);
   result.map = median_at_jumps(result.map, seen, options.median);
   if (how.view == View::kRight) {

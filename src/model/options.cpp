@@ -37,6 +37,7 @@ ModelOptions fast_options() {
   o.mlp_ratio = 3;
   o.enlarge = 160;
   o.guide = true;
+  o.border = true;
   o.fill = 5;
   o.median = 5;
   return o;

@@ -100,6 +100,8 @@ struct ModelOptions {
   // Every pass is guided by a pass over the images at half their size (fill_seeds()), an enlarged
   // one by the pass before it.
   bool guide = false;
+  // Things at the left edge that the right view does not show are put out of it, see too_near.h.
+  bool border = false;
   // Radii in pixels of what is done to the map at the end, see finish.h; 0: nothing.
   int fill = 0;
   int median = 0;
@@ -150,6 +152,7 @@ struct ModelOptions {
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
     visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
     visit("match.guide", self.guide, "a pass at half the size guides the whole; needs seeds.fill");
+    visit("match.border", self.border, "what is too near for the other view is put out of it");
     visit("match.fill", self.fill, "px: radius for what the other view does not show; 0: none");
     visit("match.median", self.median, "px: radius of the median at jumps, by colour; 0: none");
   }
