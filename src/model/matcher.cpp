@@ -266,8 +266,7 @@ Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
   }
   const bool full = result.map.size() == original;
   const cv::Mat& seen = full ? whole : left;
-  if (options.border)
-    result.map = put_out_of_view(result.map, seen, full ? whole_right : right);
+  if (options.border) result.map = put_out_of_view(result.map, seen, full ? whole_right : right);
   result.map = fill_unseen(result.map, seen, options.fill);
   result.map = median_at_jumps(result.map, seen, options.median);
   if (how.view == View::kRight) {

@@ -13,11 +13,12 @@ namespace nmrf {
 namespace {
 
 // Differences of colour are means of the three channels, in grey levels.
-constexpr float kUnlike = 17;        // from which on partners are unlike, and
-constexpr float kTimesMedian = 5;    // times the median difference: noise, unequal exposure
-constexpr float kAlike = 0.3f;       // of that limit: below it they are alike
-constexpr float kElsewhere = 0.6f;   // of that limit: below it a group is in the right view after all
-constexpr int kMean = 5;             // px, side of the square over which differences are averaged
+constexpr float kUnlike = 17;      // from which on partners are unlike, and
+constexpr float kTimesMedian = 5;  // times the median difference: noise, unequal exposure
+constexpr float kAlike = 0.3f;     // of that limit: below it they are alike
+constexpr float kElsewhere =
+    0.6f;                 // of that limit: below it a group is in the right view after all
+constexpr int kMean = 5;  // px, side of the square over which differences are averaged
 constexpr int kSmallestGroup = 200;  // px
 constexpr int kZone = 3;             // one part in so many of the width is looked at
 constexpr int kEdge = 3;             // px from the left edge that count as touching it
@@ -32,7 +33,8 @@ float difference(const cv::Vec3b& colour, const cv::Vec3b* row, int at, int widt
 }
 
 // Where the map says that the right view shows a pixel: how much it differs from its partner there,
-// itself and in the mean around it. Elsewhere 0 and NaN. `limit`: from which on partners are unlike.
+// itself and in the mean around it. Elsewhere 0 and NaN. `limit`: from which on partners are
+// unlike.
 struct Differences {
   cv::Mat own, mean;
   float limit = kUnlike;

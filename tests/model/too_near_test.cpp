@@ -36,14 +36,15 @@ class TooNear : public testing::Test {
 };
 
 // All of `thing`, which touches the left edge, but for its rim; nothing beside it.
-void expect_lifted(const cv::Mat& found, const cv::Mat& before, const cv::Rect& thing, float value) {
+void expect_lifted(const cv::Mat& found, const cv::Mat& before, const cv::Rect& thing,
+                   float value) {
   for (int y = 0; y < found.rows; ++y)
     for (int x = 0; x < found.cols; ++x) {
       const float now = found.at<float>(y, x);
-      const bool inside = y >= thing.y + 4 && y < thing.y + thing.height - 4 &&
-                          x < thing.x + thing.width - 4;
-      const bool outside = y < thing.y - 2 || y >= thing.y + thing.height + 2 ||
-                           x >= thing.x + thing.width + 2;
+      const bool inside =
+          y >= thing.y + 4 && y < thing.y + thing.height - 4 && x < thing.x + thing.width - 4;
+      const bool outside =
+          y < thing.y - 2 || y >= thing.y + thing.height + 2 || x >= thing.x + thing.width + 2;
       if (inside) {
         ASSERT_NEAR(now, value, 2) << y << " " << x;
       } else if (outside) {
@@ -123,9 +124,9 @@ TEST(TooNearInput, OddShapesAndWrongOnes) {
     rng.fill(map, cv::RNG::UNIFORM, 0, 2.0 * width);
     EXPECT_EQ(put_out_of_view(map, left, right).size(), map.size());
   }
-  EXPECT_TRUE(put_out_of_view(cv::Mat(0, 0, CV_32FC1), cv::Mat(0, 0, CV_8UC3),
-                              cv::Mat(0, 0, CV_8UC3))
-                  .empty());
+  EXPECT_TRUE(
+      put_out_of_view(cv::Mat(0, 0, CV_32FC1), cv::Mat(0, 0, CV_8UC3), cv::Mat(0, 0, CV_8UC3))
+          .empty());
   const cv::Mat map(9, 9, CV_32FC1, cv::Scalar(1)), image(9, 9, CV_8UC3, cv::Scalar(1, 1, 1));
   test::error_of(ErrorKind::kUsage, [&] { put_out_of_view(map, image, image.rowRange(0, 8)); });
   test::error_of(ErrorKind::kUsage, [&] { put_out_of_view(map, image.rowRange(0, 8), image); });
