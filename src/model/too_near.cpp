@@ -13,15 +13,15 @@ namespace nmrf {
 namespace {
 
 // Differences of colour are means of the three channels, in grey levels.
-constexpr float kUnlike = 17;      // from which on partners are unlike, and
-constexpr float kTimesMedian = 5;  // times the median difference: noise, unequal exposure
-constexpr float kAlike = 0.3f;     // of that limit: below it they are alike
-constexpr float kElsewhere =
-    0.6f;                 // of that limit: below it a group is in the right view after all
-constexpr int kMean = 5;  // px, side of the square over which differences are averaged
+constexpr float kUnlike = 17;        // from which on partners are unlike, and
+constexpr float kTimesMedian = 5;    // times the median difference: noise, unequal exposure
+constexpr float kAlike = 0.3f;       // of that limit: below it they are alike
+constexpr float kElsewhere = 0.6f;   // of that limit: below it a group is in the right view
+constexpr int kMean = 5;             // px, side of the square over which differences are averaged
 constexpr int kSmallestGroup = 200;  // px
 constexpr int kZone = 3;             // one part in so many of the width is looked at
 constexpr int kEdge = 3;             // px from the left edge that count as touching it
+constexpr int kFilled = 4;           // one part in so many of its box; less is several things
 
 // The least difference of a colour from those of three columns of a row.
 float difference(const cv::Vec3b& colour, const cv::Vec3b* row, int at, int width) {
@@ -98,15 +98,6 @@ std::vector<std::vector<cv::Point>> groups_of(const cv::Mat& mask, int connectiv
   return groups;
 }
 
-struct Extent {
-  int first, last;
-};
-Extent columns(const std::vector<cv::Point>& group) {
-  auto by_x = [](const cv::Point& a, const cv::Point& b) { return a.x < b.x; };
-  const auto [first, last] = std::minmax_element(group.begin(), group.end(), by_x);
-  return {first->x, last->x};
-}
-
 }  // namespace
 
 cv::Mat put_out_of_view(const cv::Mat& map, const cv::Mat& left, const cv::Mat& right) {
@@ -124,7 +115,7 @@ cv::Mat put_out_of_view(const cv::Mat& map, const cv::Mat& left, const cv::Mat& 
   marks.setTo(kInView, mean < kAlike * limit);
   bool any = false;
   for (const auto& group : groups_of((mean > limit) & (own > kAlike * limit), 8)) {
-    if (group.size() < kSmallestGroup || columns(group).last == zone - 1 ||
+    if (group.size() < kSmallestGroup || cv::boundingRect(group).br().x == zone ||
         in_right_view(group, left, right, zone, kElsewhere * limit))
       continue;
     for (const auto& p : group) marks.at<int>(p) = kOutOfView;
@@ -140,11 +131,13 @@ cv::Mat put_out_of_view(const cv::Mat& map, const cv::Mat& left, const cv::Mat& 
   marks = framed_marks(cv::Rect(1, 1, zone, map.rows));
   for (const auto& group : groups_of(marks == kOutOfView, 4)) {
     if (group.size() < kSmallestGroup) continue;
-    const auto [first, last] = columns(group);
-    if (first > kEdge || last >= zone - 2) continue;
+    const cv::Rect box = cv::boundingRect(group);
+    if (box.x > kEdge || box.br().x > zone - 2 ||
+        kFilled * static_cast<int>(group.size()) < box.area())
+      continue;
     for (const auto& p : group)
       if (float& value = result.at<float>(p); std::isfinite(value))
-        value = static_cast<float>(last + 1);
+        value = static_cast<float>(box.br().x);
   }
   return result;
 }

@@ -97,6 +97,11 @@ TEST_F(TooNear, OtherGroupsStay) {
     left_(thing).setTo(kColour);
     EXPECT_TRUE(same(found(), map_)) << thing;
   }
+  // An L, as of two things.
+  plain.copyTo(left_);
+  left_(cv::Rect(0, 4, 5, 60)).setTo(kColour);
+  left_(cv::Rect(0, 58, 46, 6)).setTo(kColour);
+  EXPECT_TRUE(same(found(), map_));
 }
 
 TEST_F(TooNear, PassesOverWhatIsNotFinite) {
