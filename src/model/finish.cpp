@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "core/check.h"
+#include "model/colour.h"
 #include "model/right_row.h"
 #include "ops/parallel.h"
 
@@ -51,9 +51,8 @@ class Voters {
     const auto* colours = image_.ptr<cv::Vec3b>(y);
     for (int x = left; x <= right; ++x) {
       if (!std::isfinite(values[x]) || !counts(x)) continue;
-      const int difference = std::abs(own_[0] - colours[x][0]) + std::abs(own_[1] - colours[x][1]) +
-                             std::abs(own_[2] - colours[x][2]);
-      const std::uint32_t weight = weights_[static_cast<std::size_t>(difference)];
+      const std::uint32_t weight =
+          weights_[static_cast<std::size_t>(colour_difference(own_, colours[x]))];
       voters_[count_++] = {values[x], weight};
       total_ += weight;
     }

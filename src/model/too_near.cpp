@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
 #include "core/check.h"
+#include "core/quantile.h"
+#include "model/colour.h"
 #include "model/right_row.h"
 
 namespace nmrf {
@@ -27,8 +28,7 @@ constexpr int kFilled = 4;           // one part in so many of its box; less is 
 float difference(const cv::Vec3b& colour, const cv::Vec3b* row, int at, int width) {
   int least = 3 * 255;
   for (int x = std::max(0, at - 1); x <= std::min(width - 1, at + 1); ++x)
-    least = std::min(least, std::abs(colour[0] - row[x][0]) + std::abs(colour[1] - row[x][1]) +
-                                std::abs(colour[2] - row[x][2]));
+    least = std::min(least, colour_difference(colour, row[x]));
   return static_cast<float>(least) / 3;
 }
 
@@ -37,7 +37,7 @@ float difference(const cv::Vec3b& colour, const cv::Vec3b* row, int at, int widt
 // unlike.
 struct Differences {
   cv::Mat own, mean;
-  float limit = kUnlike;
+  float limit;
 };
 Differences differences(const cv::Mat& map, const cv::Mat& left, const cv::Mat& right) {
   cv::Mat own = cv::Mat::zeros(map.size(), CV_32FC1), seen = own.clone();
@@ -55,12 +55,7 @@ Differences differences(const cv::Mat& map, const cv::Mat& left, const cv::Mat& 
       all.push_back(own.at<float>(y, x));
     }
   }
-  float limit = kUnlike;
-  if (!all.empty()) {
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    std::nth_element(all.begin(), middle, all.end());
-    limit = std::max(limit, kTimesMedian * *middle);
-  }
+  const float limit = std::max(kUnlike, kTimesMedian * quantile(all, 0.5));
   cv::Mat sum, count;
   cv::boxFilter(own, sum, CV_32F, {kMean, kMean}, {-1, -1}, false, cv::BORDER_CONSTANT);
   cv::boxFilter(seen, count, CV_32F, {kMean, kMean}, {-1, -1}, false, cv::BORDER_CONSTANT);

@@ -18,6 +18,7 @@
 namespace nmrf {
 namespace {
 
+using test::mirrored;
 using test::same;
 
 // Medians at jumps by sorting each window, for maps of finite values.
@@ -205,11 +206,6 @@ TEST(Finish, EndsAMatch) {
   };
   const Matcher with = load("match.fill=4", "match.median=3");
   const Matcher without = load("match.fill=0", "match.median=0");
-  auto mirrored = [](const cv::Mat& map) {
-    cv::Mat out;
-    cv::flip(map, out, 1);
-    return out;
-  };
   cv::Mat small;
   cv::resize(mirrored(right), small, {55, 36}, 0, 0, cv::INTER_AREA);
   struct Case {

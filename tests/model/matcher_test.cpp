@@ -18,6 +18,7 @@
 namespace nmrf {
 namespace {
 
+using test::mirrored;
 using test::same;
 
 const Matcher& matcher() {
@@ -83,10 +84,7 @@ TEST(Matcher, AcceptsWhatCamerasDeliver) {
 
 TEST(Matcher, RightViewIsTheMirroredProblem) {
   cv::Mat left = random_image(32, 64, CV_8UC3, 7), right = random_image(32, 64, CV_8UC3, 8);
-  cv::Mat mirrored_left, mirrored_right, expected;
-  cv::flip(left, mirrored_left, 1);
-  cv::flip(right, mirrored_right, 1);
-  cv::flip(matcher().match(mirrored_right, mirrored_left).map, expected, 1);
+  const cv::Mat expected = mirrored(matcher().match(mirrored(right), mirrored(left)).map);
   EXPECT_TRUE(same(matcher().match(left, right, {.view = View::kRight}).map, expected));
 }
 

@@ -15,6 +15,7 @@
 namespace nmrf {
 namespace {
 
+using test::mirrored;
 using test::same;
 
 const cv::Scalar kColour(60, 160, 200);
@@ -152,11 +153,6 @@ TEST(TooNearInput, IsPartOfAMatch) {
                                                   "match.enlarge=128", "match.guide=false"}});
   };
   const Matcher with = load("match.border=true"), without = load("match.border=false");
-  auto mirrored = [](const cv::Mat& map) {
-    cv::Mat out;
-    cv::flip(map, out, 1);
-    return out;
-  };
   auto half = [](const cv::Mat& image) {
     cv::Mat out;
     cv::resize(image, out, {84, 40}, 0, 0, cv::INTER_AREA);

@@ -1,4 +1,4 @@
-// Comparing images and maps.
+// Comparing and turning images and maps.
 #pragma once
 
 #include <cstring>
@@ -13,6 +13,13 @@ inline bool same(const cv::Mat& a, const cv::Mat& b) {
   for (int y = 0; y < a.rows; ++y)
     if (std::memcmp(a.ptr(y), b.ptr(y), row) != 0) return false;
   return true;
+}
+
+// As seen in a mirror: left and right change places.
+inline cv::Mat mirrored(const cv::Mat& image) {
+  cv::Mat out;
+  cv::flip(image, out, 1);
+  return out;
 }
 
 }  // namespace nmrf::test
