@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "compare.h"
-#include "model/options.h"
-#include "ops/attention.h"
+#include "network/options.h"
+#include "train/ops/attention.h"
 
 namespace {
 

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "ops/dispatch.h"
-#include "ops/kernels/peak.h"
+#include "train/ops/dispatch.h"
+#include "kernels/peak.h"
 
 namespace nmrf::bench {
 

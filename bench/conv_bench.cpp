@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "compare.h"
-#include "model/backbone.h"
-#include "ops/convolution.h"
-#include "ops/dispatch.h"
+#include "train/model/backbone.h"
+#include "train/ops/convolution.h"
+#include "train/ops/dispatch.h"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "compare.h"
-#include "ops/dispatch.h"
-#include "ops/token_linear.h"
-#include "ops/token_mlp.h"
+#include "train/ops/dispatch.h"
+#include "train/ops/token_linear.h"
+#include "train/ops/token_mlp.h"
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "compare.h"
-#include "ops/cost_volume.h"
-#include "ops/dispatch.h"
-#include "ops/encoding.h"
-#include "ops/patches.h"
-#include "ops/warp.h"
+#include "train/ops/cost_volume.h"
+#include "train/ops/dispatch.h"
+#include "train/ops/encoding.h"
+#include "train/ops/patches.h"
+#include "train/ops/warp.h"
 
 namespace {
 

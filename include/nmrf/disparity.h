@@ -1,47 +1,50 @@
-// Disparity maps: what the matcher returns, and the file formats they live in.
+// What the matcher returns.
 //
-// A disparity map is CV_32FC1, in pixels of the image it belongs to, d = x_left - x_right >= 0 for
-// the left view. An invalid pixel holds +infinity.
+// A disparity map holds d = x_left - x_right >= 0 in pixels of the image it belongs to. A pixel
+// without a known disparity holds +infinity.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <limits>
-#include <opencv2/core.hpp>
-#include <string>
+
+#include "nmrf/export.h"
+#include "nmrf/map.h"
 
 namespace nmrf {
 
 inline constexpr float kInvalidDisparity = std::numeric_limits<float>::infinity();
 
-// The result of matching one pair; the first three maps have one size.
+enum class View { kLeft, kRight };
+
+// What is known of a pixel; bits of Disparity::mask, 0 for a pixel matched in both views.
+enum PixelState : std::uint8_t {
+  kMatched = 0,
+  kOccluded = 1,   // hidden in the other view behind something nearer
+  kOutOfView = 2,  // its match lies outside the other image
+  kFilled = 4,     // the disparity comes from pixels around it, not from a match
+};
+
+// The labels of one grid cell (8 x 8 pixels of the matched images), best first.
+struct CellLabels {
+  int width = 0, height = 0, count = 0;  // cells, and labels per cell
+  std::vector<float> values;             // [height, width, count], pixels of the matched images
+  bool empty() const { return values.empty(); }
+};
+
+// The result of matching one pair. All maps have one size.
 struct Disparity {
-  cv::Mat map;         // CV_32FC1, pixels
-  cv::Mat confidence;  // CV_32FC1 in [0, 1]: posterior probability of the winning label
-  cv::Mat occluded;    // CV_8UC1, 255 where the left-right check failed; empty unless asked for
-  // The candidate labels that inference chose from, and the seeds they grew from, best seed first:
-  // CV_32FC(k), one element a cell of 8 x 8 pixels of the images after scaling, in their pixels.
-  // Empty unless asked for.
-  cv::Mat labels, seeds;
+  FloatMap map;         // pixels
+  FloatMap confidence;  // 0 to 1: posterior probability of the winning label; 0 where filled
+  ByteMap mask;         // PixelState bits
+  // The candidate labels that inference chose from, and the seeds they grew from. Empty unless
+  // MatchOptions::keep_labels.
+  CellLabels labels, seeds;
 };
 
-// How the numbers of an integer image become pixels of disparity.
-struct DisparityScale {
-  double divisor = 256.0;  // disparity = value / divisor
-  bool zero_is_invalid = true;
-};
-
-// Reads .pfm, .npy (float32/float64, [H,W]), .tif/.tiff (32-bit float, or 16-/8-bit by `scale`) and
-// .png and .pgm (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in
-// integer files) becomes kInvalidDisparity; finite values of float files are kept as they are,
-// negative ones too (some data sets store -d). Throws Error(kInput).
-cv::Mat read_disparity(const std::filesystem::path& path, DisparityScale scale = {});
-
-// Writes by extension: .pfm (little-endian, invalid = inf), .png (16-bit, x256, valid pixels
-// clamped to 1..65535, invalid 0), .npy ('<f4'), .tif/.tiff (32-bit float). Every non-finite value
-// counts as invalid. Atomic.
-void write_disparity(const std::filesystem::path& path, const cv::Mat& disparity);
-
-// True for an extension (with the dot, any case) that write_disparity knows.
-bool is_disparity_extension(const std::string& extension);
+// Left-right consistency: sets kOccluded in own.mask where the map of the other view disagrees by
+// more than `threshold` pixels, and kOutOfView where the match lies outside the other image; clears
+// both elsewhere. kFilled stays. Throws Error(kUsage) for maps of different sizes.
+NMRF_API void check_consistency(Disparity& own, const Disparity& other, View own_view,
+                                float threshold = 1.0f);
 
 }  // namespace nmrf

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "nmrf/export.h"
+
 namespace nmrf {
 
 // What kind of thing went wrong. The values are the exit codes of the command `nmrf`.
@@ -13,11 +15,12 @@ enum class ErrorKind {
   kInput = 3,    // an image, calibration, data set or other input file
   kModel = 4,    // a weight file or model options
   kDevice = 5,   // no such device, or not enough memory
+  kCancelled = 130,  // the caller asked to stop
 };
 
 // Thrown by every function of the library that cannot do what it was asked. `what()` is a full
 // sentence for a person: what was wrong, where, what was expected, what to try.
-class Error : public std::runtime_error {
+class NMRF_API Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
   ErrorKind kind() const noexcept { return kind_; }

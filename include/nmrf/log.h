@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "nmrf/export.h"
+
 namespace nmrf {
 
 enum class LogLevel { kDebug, kInfo, kWarning };
@@ -12,6 +14,6 @@ using LogSink = std::function<void(LogLevel, const std::string&)>;
 
 // Sets the receiver of all messages; an empty sink (the default) drops them. Safe to call from any
 // thread; the sink itself is called under a lock, one message at a time.
-void set_log_sink(LogSink sink);
+NMRF_API void set_log_sink(LogSink sink);
 
 }  // namespace nmrf

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "core/check.h"
 #include "core/sha256.h"
-#include "model/weights.h"
+#include "train/model/weights.h"
 
 namespace nmrf::cli {
 

@@ -9,8 +9,8 @@
 #include "cli/torch_version.h"
 #include "core/check.h"
 #include "core/sha256.h"
-#include "model/flops.h"
-#include "model/weights.h"
+#include "network/flops.h"
+#include "train/model/weights.h"
 
 namespace nmrf::cli {
 namespace {

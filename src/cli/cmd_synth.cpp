@@ -11,7 +11,7 @@
 #include "core/quantile.h"
 #include "data/dataset.h"
 #include "data/pair_statistics.h"
-#include "data/synth/tree.h"
+#include "synth/tree.h"
 
 namespace nmrf::cli {
 namespace {

@@ -15,7 +15,8 @@
 #include "cli/command.h"
 #include "core/check.h"
 #include "core/log.h"
-#include "model/device.h"
+#include "io/toml.h"
+#include "train/model/device.h"
 #include "nmrf/matcher.h"
 #include "train/trainer.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 #include "core/sha256.h"
-#include "model/weights.h"
+#include "train/model/weights.h"
 #include "nmrf/version.h"
 
 namespace nmrf::cli {

@@ -144,9 +144,4 @@ void set_field(Options& options, const std::string& assignment) {
   from_json_object(options, object, "'" + assignment + "'");
 }
 
-// Reads a TOML file into JSON; a syntax error names file and line.
-nlohmann::json read_toml(const std::string& path);
-// The reverse, for saving effective settings.
-std::string to_toml(const nlohmann::json& object);
-
 }  // namespace nmrf

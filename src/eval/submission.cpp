@@ -9,7 +9,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "data/dataset.h"
-#include "io/zip.h"
+#include "weights/zip.h"
 #include "nmrf/disparity.h"
 #include "nmrf/image.h"
 

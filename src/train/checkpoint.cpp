@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/check.h"
-#include "io/safetensors.h"
-#include "io/tensor_file.h"
+#include "weights/safetensors.h"
+#include "weights/tensor_file.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;

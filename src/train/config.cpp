@@ -1,5 +1,7 @@
 #include "train/config.h"
 
+#include "io/toml.h"
+
 namespace nmrf {
 
 void TrainConfig::validate() const {

@@ -9,8 +9,8 @@
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "data/loader.h"
-#include "data/synth/options.h"
-#include "model/nmrf.h"
+#include "synth/options.h"
+#include "train/model/nmrf.h"
 #include "train/losses.h"
 
 namespace nmrf {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/fields.h"
-#include "model/nmrf.h"
+#include "train/model/nmrf.h"
 
 namespace nmrf {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/nmrf.h"
+#include "train/model/nmrf.h"
 
 namespace nmrf {
 

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/fields.h"
+#include "io/toml.h"
 #include "core/file.h"
 #include "core/log.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 #include "data/mixed_source.h"
-#include "data/synth/synth_source.h"
+#include "synth/synth_source.h"
 
 namespace nmrf {
 

@@ -8,7 +8,7 @@
 #include <opencv2/core.hpp>
 
 #include "data/dataset.h"
-#include "model/nmrf.h"
+#include "train/model/nmrf.h"
 #include "train/batch.h"
 #include "train/config.h"
 #include "train/distributed.h"

@@ -7,7 +7,7 @@
 #include "core/file.h"
 #include "core/sha256.h"
 #include "io/npy.h"
-#include "io/safetensors.h"
+#include "weights/safetensors.h"
 #include "nmrf/disparity.h"
 
 namespace nmrf::test {

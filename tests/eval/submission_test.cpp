@@ -7,7 +7,7 @@
 #include <opencv2/imgcodecs.hpp>
 
 #include "data/trees.h"
-#include "io/zip.h"
+#include "weights/zip.h"
 #include "support/support.h"
 
 namespace nmrf {

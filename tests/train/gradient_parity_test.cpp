@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include "core/file.h"
-#include "io/tensor_file.h"
-#include "model/golden.h"
-#include "model/weights.h"
+#include "weights/tensor_file.h"
+#include "train/model/golden.h"
+#include "train/model/weights.h"
 #include "support/support.h"
 #include "train/losses.h"
 

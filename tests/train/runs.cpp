@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "core/file.h"
-#include "io/tensor_file.h"
+#include "weights/tensor_file.h"
 
 namespace nmrf::test {
 namespace fs = std::filesystem;

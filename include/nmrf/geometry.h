@@ -1,0 +1,73 @@
+// From disparity to metres: the calibration of a rectified pair, depth and point clouds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "nmrf/disparity.h"
+#include "nmrf/export.h"
+#include "nmrf/image.h"
+
+namespace nmrf {
+
+// A rectified pair of pinhole cameras. All lengths in pixels of the left image but the baseline.
+struct NMRF_API Calibration {
+  double fx = 0;        // focal length
+  double fy = 0;        // equal to fx for rectified images of square pixels
+  double cx = 0;        // principal point of the left camera
+  double cy = 0;
+  double doffs = 0;     // cx of the right camera minus cx of the left one
+  double baseline = 0;  // metres
+  int width = 0;        // of the images the numbers hold for; 0: unknown
+  int height = 0;
+  std::string source;   // file and recognised format, for messages
+
+  // Throws Error(kInput) unless fx, fy and baseline are positive and everything is finite.
+  void validate() const;
+  // The calibration of the images resized by sx horizontally and sy vertically.
+  Calibration scaled(double sx, double sy) const;
+};
+
+// Recognises by content: Middlebury calib.txt (baseline in mm), KITTI calib_cam_to_cam.txt
+// (P_rect_02/03) and the odometry/object form (P2:, P3:), OpenCV FileStorage yml/xml/json (Q, or
+// P1/P2; its baseline has the unit of the calibration target, taken as metres), K.txt (nine numbers
+// of K, then the baseline in metres), stereodemo json. Throws Error(kInput) that says what was
+// recognised and what is missing; warns when the baseline looks like millimetres.
+NMRF_API Calibration read_calibration(const std::filesystem::path& path);
+
+// Depth along the optical axis, Z = baseline * fx / (d + doffs), in metres; +infinity where the
+// disparity is invalid or d + doffs <= 0.
+NMRF_API FloatMap depth_from_disparity(const FloatMap& disparity, const Calibration& calibration);
+// The same without the pixels that were filled in, unless `filled` asks for them.
+NMRF_API FloatMap depth_from_disparity(const Disparity& disparity, const Calibration& calibration,
+                                       bool filled = false);
+
+// Coloured points in the frame of the left camera: +x right, +y down, +z forward, in metres.
+struct Point {
+  float x, y, z;
+  std::array<std::uint8_t, 3> rgb;
+};
+
+struct PointCloudOptions {
+  double z_near = 0;                                       // metres
+  double z_far = std::numeric_limits<double>::infinity();  // metres
+  double edge = 0;      // drop pixels whose neighbours differ by more than this many px; 0: none
+  int stride = 1;       // every n-th pixel and row
+  bool occluded = false;  // keep pixels that the other view does not show
+  bool filled = false;    // keep pixels whose disparity was filled in
+  double min_confidence = 0;
+};
+
+// image: any ImageView of the map's size.
+NMRF_API std::vector<Point> point_cloud(const Disparity& disparity, const ImageView& image,
+                                        const Calibration& calibration,
+                                        const PointCloudOptions& options = {});
+
+// Binary little-endian PLY, written under a temporary name and renamed.
+NMRF_API void write_ply(const std::filesystem::path& path, const std::vector<Point>& points);
+
+}  // namespace nmrf

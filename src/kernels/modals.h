@@ -1,0 +1,23 @@
+// The k best planes of a pixel.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace nmrf::kernels {
+
+// Keeps its memory between pixels: one object a thread.
+class ModalPicker {
+ public:
+  explicit ModalPicker(std::int64_t planes) : queue_(static_cast<std::size_t>(planes)) {}
+  // Indices of the k largest values, best first, 1 <= k <= planes; NaN counts as largest. Equal
+  // values come in the order that std::nth_element and std::sort by value give, from index order.
+  void pick(const float* values, std::int64_t k, std::int64_t* best);
+
+ private:
+  bool pick_distinct(const float* values, std::int64_t k, std::int64_t* best);
+  std::vector<std::pair<float, std::int64_t>> queue_;
+};
+
+}  // namespace nmrf::kernels

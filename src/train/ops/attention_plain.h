@@ -1,0 +1,18 @@
+// The three attentions in plain ATen: the reference of the fast kernels, and what other devices and
+// types run.
+#pragma once
+
+#include "train/ops/attention.h"
+
+namespace nmrf::ops::plain {
+
+// As the functions of the same name in ops/attention.h.
+torch::Tensor window_attention(const torch::Tensor& qkv, int64_t heads, int64_t window,
+                               int64_t shift, const RelativePosition& position, OwnPixel own);
+torch::Tensor stripe_attention(const torch::Tensor& q, const torch::Tensor& k,
+                               const torch::Tensor& v, int64_t heads,
+                               const torch::Tensor& column_filter, const torch::Tensor& row_filter);
+torch::Tensor label_attention(const torch::Tensor& q, const torch::Tensor& k,
+                              const torch::Tensor& v, int64_t heads);
+
+}  // namespace nmrf::ops::plain

@@ -1,0 +1,85 @@
+#include "train/model/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <iostream>
+
+#include "io/npy.h"
+#include "train/model/formula.h"
+
+namespace nmrf::test {
+
+torch::Tensor load_npy(const std::filesystem::path& path) {
+  NpyArray array = read_npy(path);
+  auto type = torch::kFloat;
+  switch (array.type) {
+    case NpyType::kFloat32:
+      type = torch::kFloat;
+      break;
+    case NpyType::kFloat64:
+      type = torch::kDouble;
+      break;
+    case NpyType::kInt32:
+      type = torch::kInt;
+      break;
+    case NpyType::kInt64:
+      type = torch::kLong;
+      break;
+    case NpyType::kUint8:
+      type = torch::kByte;
+      break;
+  }
+  auto tensor = torch::empty(array.shape, type);
+  std::memcpy(tensor.data_ptr(), array.bytes.data(), array.bytes.size());
+  return type == torch::kInt ? tensor.to(torch::kLong) : tensor;
+}
+
+torch::Tensor to_images(const torch::Tensor& pixels) {
+  return pixels.permute({0, 3, 1, 2}).to(torch::kFloat).contiguous();
+}
+
+double report_difference(const std::string& name, const torch::Tensor& ours,
+                         const torch::Tensor& theirs) {
+  EXPECT_EQ(ours.sizes(), theirs.sizes()) << name;
+  if (ours.sizes() != theirs.sizes()) return 1e30;
+  double largest = (ours.to(torch::kDouble) - theirs.to(torch::kDouble)).abs().max().item<double>();
+  std::cout << "  " << name << ": largest difference " << largest << "\n";
+  return largest;
+}
+
+torch::Tensor label_order(const torch::Tensor& ours, const torch::Tensor& theirs) {
+  auto [sorted_ours, order_ours] = ours.sort(-1);
+  auto [sorted_theirs, order_theirs] = theirs.sort(-1);
+  int64_t differing = (sorted_ours != sorted_theirs).any(-1).sum().item<int64_t>();
+  EXPECT_EQ(differing, 0) << "cells whose seed sets differ";
+  // theirs[i] is the rank-th smallest; ours has that rank at order_ours[rank].
+  return order_ours.gather(-1, std::get<1>(order_theirs.sort(-1)));
+}
+
+torch::Tensor reorder_labels(const torch::Tensor& tensor, const torch::Tensor& order) {
+  if (tensor.dim() == 4) return tensor.gather(3, order);
+  auto index = order.unsqueeze(-1).expand({-1, -1, -1, -1, tensor.size(4)});
+  return tensor.gather(3, index);
+}
+
+std::pair<torch::Tensor, torch::Tensor> formula_pair(int64_t height, int64_t width) {
+  auto hash = [](uint64_t a, uint64_t b, uint64_t s) {
+    return formula_mix((a * 73856093ull) ^ (b * 19349663ull) ^ s) >> 56;
+  };
+  auto texture = [&](uint64_t x, uint64_t y, uint64_t c) {
+    return (2 * hash(x >> 3, y >> 3, c) + hash(x >> 1, y >> 1, c + 8) + hash(x, y, c + 16)) >> 2;
+  };
+  auto left = torch::empty({1, 3, height, width}), right = torch::empty({1, 3, height, width});
+  auto l = left.accessor<float, 4>(), r = right.accessor<float, 4>();
+  for (int64_t c = 0; c < 3; ++c)
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < width; ++x) {
+        const int64_t shift = 8 + 8 * ((y / 16) % 3);
+        l[0][c][y][x] = static_cast<float>(texture(x, y, c));
+        r[0][c][y][x] = static_cast<float>(texture(x + shift, y, c));
+      }
+  return {left, right};
+}
+
+}  // namespace nmrf::test

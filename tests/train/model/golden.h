@@ -1,0 +1,33 @@
+// Comparing tensors with stored ones.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <string>
+
+#include "train/model/layers.h"
+
+namespace nmrf::test {
+
+// A stored array as float, int64 or uint8 tensor.
+torch::Tensor load_npy(const std::filesystem::path& path);
+
+// uint8 RGB [B, H, W, 3] -> float [B, 3, H, W].
+torch::Tensor to_images(const torch::Tensor& pixels);
+
+// Prints and returns the largest absolute difference.
+double report_difference(const std::string& name, const torch::Tensor& ours,
+                         const torch::Tensor& theirs);
+
+// The order that makes seeds equal: result[..., i] is the position in `ours` of label theirs[...,
+// i]. Fails the test when the two sets differ anywhere.
+torch::Tensor label_order(const torch::Tensor& ours, const torch::Tensor& theirs);
+
+// Permutes axis 3 of [B, h, w, k, ...] by an order from label_order.
+torch::Tensor reorder_labels(const torch::Tensor& tensor, const torch::Tensor& order);
+
+// The textured image pair of the formula case: [1, 3, H, W], 0..255.
+std::pair<torch::Tensor, torch::Tensor> formula_pair(int64_t height, int64_t width);
+
+}  // namespace nmrf::test
