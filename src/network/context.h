@@ -43,11 +43,13 @@ struct FeatureMap {
 
 class Context {
  public:
-  // Without a pool the pass is only planned: memory and arithmetic are counted, nothing is computed.
-  Context(Arena& arena, ThreadPool* pool) : arena_(arena), pool_(pool) {}
+  Context(Arena& arena, ThreadPool& pool) : arena_(arena), pool_(&pool) {}
+  // Only plans a pass of so many threads: memory and arithmetic are counted, nothing is computed.
+  Context(Arena& arena, int threads) : arena_(arena), pool_(nullptr), planned_threads_(threads) {}
 
   bool planning() const { return arena_.planning(); }
-  int threads() const { return pool_ ? pool_->threads() : 1; }
+  // Threads that share the work; while planning, those of the run that is planned for.
+  int threads() const { return pool_ ? pool_->threads() : planned_threads_; }
 
   // ThreadPool::share(); nothing while planning.
   template <class F>
@@ -88,6 +90,7 @@ class Context {
 
   Arena& arena_;
   ThreadPool* pool_;
+  int planned_threads_ = 1;
   Trace* trace_ = nullptr;
   std::function<void(const char*)> on_stage_;
   std::vector<StageCost> costs_;

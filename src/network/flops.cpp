@@ -10,7 +10,7 @@ std::vector<StageCost> count_flops(const ModelOptions& options, int width, int h
   MemoryBlock none;
   Arena arena(none);
   arena.begin_planning();
-  Context context(arena, nullptr);
+  Context context(arena, /*threads=*/1);
   const std::int64_t w = (width + 7) / 8 * 8, h = (height + 7) / 8 * 8;
   const FeatureMap left = context.map(h, w, 3), right = context.map(h, w, 3);
   network.forward(context, left, right);
