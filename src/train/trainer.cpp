@@ -431,7 +431,7 @@ class FolderLock {
 
 }  // namespace
 
-TrainResult train(const TrainConfig& config, const TrainRun& run,
+TrainResult run_training(const TrainConfig& config, const TrainRun& run,
                   std::shared_ptr<ProcessGroup> group) {
   config.validate();
   // The loader has threads of its own.
