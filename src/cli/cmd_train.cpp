@@ -17,7 +17,7 @@
 #include "core/log.h"
 #include "io/toml.h"
 #include "train/model/device.h"
-#include "nmrf/matcher.h"
+#include "train/threads.h"
 #include "train/trainer.h"
 
 namespace nmrf::cli {
@@ -39,7 +39,7 @@ int free_port() {
 
 // Starts this program `count` times with RANK 0..count-1 and waits. Signals are passed on; when one
 // process fails the others are told to stop. Returns the first exit code that is not 0.
-int spawn(int count, int argc, char** argv) {
+int spawn(int count, int threads, int argc, char** argv) {
   const std::string port = std::to_string(free_port());
   std::vector<pid_t> children;
   for (int rank = 0; rank < count; ++rank) {
@@ -52,9 +52,9 @@ int spawn(int count, int argc, char** argv) {
       ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
       ::setenv("WORLD_SIZE", std::to_string(count).c_str(), 1);
       // The processes share the cores: more threads than cores wait for each other.
-      ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, threads() / count)).c_str(), 0);
+      ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, threads / count)).c_str(), 0);
       std::vector<char*> arguments;
-      std::string program = "nmrf";
+      std::string program = "nmrf-train";
       arguments.push_back(program.data());
       for (int i = 0; i < argc; ++i) arguments.push_back(argv[i]);
       arguments.push_back(nullptr);
@@ -139,8 +139,11 @@ int cmd_train(int argc, char** argv) {
     print(to_toml(to_json_object(config)));
     return 0;
   }
-  if (processes > 1 && !std::getenv("WORLD_SIZE")) return spawn(processes, argc, argv);
+  if (processes > 1 && !std::getenv("WORLD_SIZE"))
+    return spawn(processes, common.thread_count(), argc, argv);
 
+  train::set_threads(common.thread_count());
+  train::warn_of_slow_blas();
   TrainRun run;
   run.folder = output;
   run.resume = resume;
@@ -153,7 +156,7 @@ int cmd_train(int argc, char** argv) {
   run.progress = [&](const std::string& line) {
     if (chief && !common.quiet) log_info("{}", line);
   };
-  TrainResult result = train(config, run, group);
+  TrainResult result = run_training(config, run, group);
   if (chief)
     print(fmt::format(
         "{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "

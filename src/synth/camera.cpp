@@ -1,7 +1,9 @@
 #include "synth/camera.h"
 
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+
+#include "data/mats.h"
+#include "io/formats.h"
 
 namespace nmrf::synth {
 
@@ -161,9 +163,8 @@ cv::Mat CameraModel::develop_one(const cv::Mat& linear, bool right, float gain, 
     }
   }
   if (jpeg_ > 0) {
-    std::vector<std::uint8_t> buffer;
-    cv::imencode(".jpg", out, buffer, {cv::IMWRITE_JPEG_QUALITY, jpeg_});
-    out = cv::imdecode(buffer, cv::IMREAD_COLOR);
+    const std::string file = formats::encode_jpeg(nmrf::view(out), "a rendered image", jpeg_);
+    out = bgr_of(formats::decode_jpeg(file, "a rendered image").image);
     if (grey_) {
       cv::Mat grey;
       cv::cvtColor(out, grey, cv::COLOR_BGR2GRAY);

@@ -16,12 +16,12 @@
 #include "core/log.h"
 #include "core/rng.h"
 #include "io/toml.h"
-#include "train/model/weights.h"
+#include "plot/run_log.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
+#include "train/model/weights.h"
 #include "train/optimizer.h"
-#include "train/run_log.h"
 #include "train/sources.h"
 #include "train/validation.h"
 
@@ -431,7 +431,7 @@ class FolderLock {
 
 }  // namespace
 
-TrainResult train(const TrainConfig& config, const TrainRun& run,
+TrainResult run_training(const TrainConfig& config, const TrainRun& run,
                   std::shared_ptr<ProcessGroup> group) {
   config.validate();
   // The loader has threads of its own.

@@ -36,7 +36,7 @@ struct TrainResult {
 //   best.safetensors     the one with the lowest validation EPE
 //   log.jsonl, events.*  logs
 // Throws Error; on a lost peer Error(kFailure).
-TrainResult train(const TrainConfig& config, const TrainRun& run,
+TrainResult run_training(const TrainConfig& config, const TrainRun& run,
                   std::shared_ptr<ProcessGroup> group);
 
 }  // namespace nmrf

@@ -42,7 +42,7 @@ class ListDataset : public ::testing::Test {
     test::put_pfm(folder_ / "data/d/1.pfm", 6);
     cv::Mat mask(test::kHeight, test::kWidth, CV_8UC1, cv::Scalar(0));
     mask.at<std::uint8_t>(4, 4) = 255;
-    write_image(folder_ / "data/m.png", mask);
+    write_mat(folder_ / "data/m.png", mask);
     options_.name = "list";
     options_.list = (folder_ / "data/list.txt").string();
   }

@@ -9,13 +9,13 @@
 
 #include "core/file.h"
 #include "core/quantile.h"
-#include "synth/synth.h"
-#include "synth/tree.h"
-#include "nmrf/calibration.h"
+#include "data/mats.h"
 #include "nmrf/disparity.h"
-#include "nmrf/image.h"
+#include "nmrf/geometry.h"
 #include "support/mats.h"
 #include "support/support.h"
+#include "synth/synth.h"
+#include "synth/tree.h"
 
 namespace nmrf {
 namespace {
@@ -232,7 +232,7 @@ TEST(SynthPair, MixesInPhotographs) {
   cv::Mat image(256, 320, CV_8UC3);
   for (int y = 0; y < image.rows; ++y)
     for (int x = 0; x < image.cols; ++x) image.at<cv::Vec3b>(y, x) = cv::Vec3b(20, 230, 20);
-  write_image(folder / "green.png", image);
+  write_mat(folder / "green.png", image);
   SynthOptions options = only(small(), "layers").ideal();
   options.plain = 0, options.low_contrast = 0;
   auto greens = [&](const SynthOptions& o) {
@@ -280,17 +280,17 @@ TEST(SynthTree, WritesResumesAndExtends) {
   // What lies there is what is rendered.
   fs::path base = folder / "FlyingThings3D";
   SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), 1);
-  EXPECT_TRUE(same(read_image(base / "frames_finalpass/TRAIN/A/0000/left/0007.png"), pair.left));
-  EXPECT_TRUE(same(read_image(base / "frames_finalpass/TRAIN/A/0000/right/0007.png"), pair.right));
+  EXPECT_TRUE(same(read_bgr(base / "frames_finalpass/TRAIN/A/0000/left/0007.png"), pair.left));
+  EXPECT_TRUE(same(read_bgr(base / "frames_finalpass/TRAIN/A/0000/right/0007.png"), pair.right));
   EXPECT_TRUE(
-      same(read_disparity(base / "disparity/TRAIN/A/0000/left/0007.pfm"), pair.left_disparity));
-  EXPECT_TRUE(
-      same(read_disparity(base / "disparity/TRAIN/A/0000/right/0007.pfm"), pair.right_disparity));
+      same(read_disparity_mat(base / "disparity/TRAIN/A/0000/left/0007.pfm"), pair.left_disparity));
+  EXPECT_TRUE(same(read_disparity_mat(base / "disparity/TRAIN/A/0000/right/0007.pfm"),
+                   pair.right_disparity));
   cv::Mat ids;
-  read_disparity(base / "object_index/TRAIN/A/0000/left/0007.pfm").convertTo(ids, CV_32S);
+  read_disparity_mat(base / "object_index/TRAIN/A/0000/left/0007.pfm").convertTo(ids, CV_32S);
   EXPECT_TRUE(same(ids, pair.left_objects));
   cv::Mat mask;
-  cv::extractChannel(read_image(base / "occlusion/TRAIN/A/0000/right/0007.png"), mask, 0);
+  cv::extractChannel(read_bgr(base / "occlusion/TRAIN/A/0000/right/0007.png"), mask, 0);
   EXPECT_TRUE(same(mask, pair.right_occluded));
   Calibration c = read_calibration(base / "calib/TRAIN/A/0000/0007.txt");
   EXPECT_NEAR(c.fx, pair.calibration.fx, 1e-4);

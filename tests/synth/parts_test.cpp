@@ -3,16 +3,15 @@
 
 #include <fstream>
 #include <map>
-#include <opencv2/imgcodecs.hpp>
 
+#include "data/mats.h"
+#include "support/support.h"
 #include "synth/mesh.h"
 #include "synth/noise.h"
 #include "synth/options.h"
 #include "synth/photos.h"
 #include "synth/scene.h"
 #include "synth/texture.h"
-#include "nmrf/image.h"
-#include "support/support.h"
 
 namespace nmrf::synth {
 namespace {
@@ -177,8 +176,8 @@ TEST(SynthPhotos, RefusesFoldersWithoutPhotographs) {
 TEST(SynthPhotos, SkipsBrokenAndSmallFilesWhoeverAsks) {
   test::TempFolder folder;
   cv::Mat image(300, 400, CV_8UC3, cv::Scalar(255, 0, 0));
-  write_image(folder / "b.png", image);
-  write_image(folder / "d.png", cv::Mat(20, 20, CV_8UC3, cv::Scalar(0, 0, 255)));
+  write_mat(folder / "b.png", image);
+  write_mat(folder / "d.png", cv::Mat(20, 20, CV_8UC3, cv::Scalar(0, 0, 255)));
   std::ofstream(folder / "a.png") << "this is no picture";
   auto library = PhotoLibrary::open(folder.path().string());
   EXPECT_EQ(library->size(), 3u);

@@ -7,10 +7,10 @@
 #include <numbers>
 
 #include "core/file.h"
+#include "plot/run_log.h"
 #include "support/support.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
-#include "train/run_log.h"
 
 namespace nmrf {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/run_plot.h"
+#include "plot/run_plot.h"
 
 #include <fmt/ranges.h>
 

@@ -1,9 +1,9 @@
-#include "data/superpixels.h"
+#include "train/superpixels.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <opencv2/core/utility.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/ximgproc/lsc.hpp>
 #include <vector>
 
@@ -11,6 +11,8 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/sha256.h"
+#include "data/mats.h"
+#include "io/formats.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -110,10 +112,7 @@ std::string encode_labels(const cv::Mat& labels) {
     labels.convertTo(narrow, CV_16U);
   else
     narrow = cv::Mat(labels.size(), CV_8UC4, labels.data, labels.step);
-  std::vector<std::uint8_t> png;
-  check(cv::imencode(".png", narrow, png, {cv::IMWRITE_PNG_COMPRESSION, 9}), ErrorKind::kFailure,
-        "superpixels: OpenCV could not encode a label map as PNG");
-  std::string_view payload(reinterpret_cast<const char*>(png.data()), png.size());
+  const std::string payload = formats::encode_png(view(narrow), "superpixels");
   std::string content(kMark);
   content += digest_of(payload);
   content += payload;
@@ -130,15 +129,19 @@ std::optional<cv::Mat> decode_labels(std::string_view content, cv::Size size) {
   if (big_endian(png, 16) != static_cast<std::uint32_t>(size.width) ||
       big_endian(png, 20) != static_cast<std::uint32_t>(size.height))
     return std::nullopt;
-  cv::Mat bytes(1, static_cast<int>(png.size()), CV_8UC1, const_cast<char*>(png.data()));
-  cv::Mat narrow = cv::imdecode(bytes, cv::IMREAD_UNCHANGED), labels;
+  Image image = formats::decode_png(png, "superpixels").image;
+  cv::Mat narrow = mat(image), labels;
   if (narrow.size() != size) return std::nullopt;
-  if (narrow.type() == CV_16UC1)
+  if (narrow.type() == CV_16UC1) {
     narrow.convertTo(labels, CV_32S);
-  else if (narrow.type() == CV_8UC4)
-    labels = cv::Mat(size, CV_32SC1, narrow.data, narrow.step).clone();
-  else
+  } else if (narrow.type() == CV_8UC4) {
+    constexpr int kSwap[] = {0, 2, 1, 1, 2, 0, 3, 3};  // files are in RGBA order
+    labels.create(size, CV_32SC1);
+    cv::Mat bytes(size, CV_8UC4, labels.data, labels.step);
+    cv::mixChannels(&narrow, 1, &bytes, 1, kSwap, 4);
+  } else {
     return std::nullopt;
+  }
   return labels;
 }
 
@@ -179,6 +182,11 @@ cv::Mat SuperpixelCache::get(const cv::Mat& image) const {
   cv::Mat labels = superpixels(image);
   if (!path.empty()) keep(path, labels);
   return labels;
+}
+
+Segmenter cached_superpixels(const fs::path& folder) {
+  auto cache = std::make_shared<const SuperpixelCache>(folder);
+  return [cache](const cv::Mat& image) { return cache->get(image); };
 }
 
 void SuperpixelCache::keep(const fs::path& path, const cv::Mat& labels) const {

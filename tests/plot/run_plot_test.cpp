@@ -1,5 +1,5 @@
 // Logs of runs read back, and the sheets made of them.
-#include "train/run_plot.h"
+#include "plot/run_plot.h"
 
 #include <gtest/gtest.h>
 

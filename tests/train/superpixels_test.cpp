@@ -1,4 +1,4 @@
-#include "data/superpixels.h"
+#include "train/superpixels.h"
 
 #include <opencv2/imgproc.hpp>
 #include <set>

@@ -9,15 +9,17 @@
 #include <string>
 #include <string_view>
 
+#include "data/modals.h"
+
 namespace nmrf {
 
 // Linear spectral clustering as the paper uses it: region size 10, ratio 0.075, 20 iterations, on
 // the BGR image as it is. image: CV_8UC3 of any size >= 1 x 1. Returns labels >= 0, CV_32SC1, of
-// the same size. The same image gives the same labels. Seconds a megapixel; OpenCV has one thread
+// the same size. The same image gives the same labels. Seconds per megapixel; OpenCV has one thread
 // meanwhile.
 cv::Mat superpixels(const cv::Mat& image);
 
-// Superpixels kept in a folder, one file an image, named by the content of the image and the
+// Superpixels kept in a folder, one file per image, named by the content of the image and the
 // parameters: renamed or copied data find them again, changed data do not. Files appear by a
 // rename, so any number of threads, processes and machines may share the folder. A file that is
 // cut, changed or of another image is computed again and replaced. One object may be used by many
@@ -45,6 +47,9 @@ class SuperpixelCache {
   mutable std::atomic<std::int64_t> hits_{0}, computed_{0}, damaged_{0};
   mutable std::atomic<bool> warned_{false};
 };
+
+// A segmenter over a cache in that folder; empty: nothing is kept.
+Segmenter cached_superpixels(const std::filesystem::path& folder);
 
 // The content of a cache file: a mark, the digest of the rest, a lossless PNG of the labels (16
 // bits, or 32 as four channels when there are more than 65,536 labels).

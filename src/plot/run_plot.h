@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "train/run_log.h"
-#include "viz/chart.h"
+#include "plot/chart.h"
+#include "plot/run_log.h"
 
 namespace nmrf {
 

@@ -1,4 +1,4 @@
-#include "train/run_log.h"
+#include "plot/run_log.h"
 
 #include <cstring>
 #include <fstream>
@@ -6,9 +6,9 @@
 
 #include "core/check.h"
 #include "core/fields.h"
-#include "io/toml.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "io/toml.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
