@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "train/model/formula.h"
+#include "network/formula.h"
 #include "train/model/golden.h"
 #include "train/model/weights.h"
 #include "support/mats.h"

@@ -7,14 +7,14 @@
 #include "core/file.h"
 #include "weights/safetensors.h"
 #include "network/flops.h"
-#include "train/model/formula.h"
+#include "network/formula.h"
 #include "train/model/golden.h"
 #include "train/model/refinement.h"
 #include "train/model/weights.h"
 #include "train/ops/dispatch.h"
 #include "support/support.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 // A small network for tests: all parts, few channels.
@@ -664,4 +664,4 @@ TEST(Weights, LeastParametersIsALowerBound) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train
