@@ -1,0 +1,50 @@
+// Hole filling: pixels of the left view that the right one does not show.
+#pragma once
+
+#include <cstdint>
+
+#include "core/thread_pool.h"
+#include "matching/median_planes.h"
+#include "nmrf/disparity.h"
+#include "nmrf/image.h"
+#include "nmrf/map.h"
+
+namespace nmrf {
+
+// A disparity map tells by itself which of its pixels the right view does not show: their match
+// lies beyond its left edge (border occlusion), or behind a surface that is nearer by more than a
+// pixel (occlusion). The network has nothing to match there; weighted medians fill them in.
+// - From the last pixel of a row whose match lies beyond the edge leftwards, all that is beyond or
+//   behind takes the median of what lies to its right.
+// - What is behind something elsewhere takes the median of what is around it and farther away than
+//   what hides it.
+// Only values with which the right view would not show the pixel either may fill it; without any it
+// stays as it is. Keeps its working memory: nothing is allocated for a size seen before.
+class HoleFilling {
+ public:
+  // map: px, of the left view (or a mirrored right one), changed in place; what is not finite stays
+  // and does not vote. image: 8-bit RGB of the same size. radius: px, up to 16; 0 fills nothing.
+  // mask: resized and overwritten: kOccluded and kOutOfView by the map as it came, kFilled where a
+  // median was taken. The result does not depend on the number of threads.
+  void apply(FloatMap& map, const ImageView& image, int radius, ByteMap& mask, ThreadPool& pool);
+
+ private:
+  enum class Holes { kBorder, kOcclusion };
+  void look(const FloatMap& map, ByteMap* mask, ThreadPool& pool);
+  std::size_t collect(const FloatMap& map, Holes holes, ThreadPool& pool);
+  void schedule(Holes holes, std::size_t count);
+  void fill(FloatMap& map, ByteMap& mask, Holes holes, ThreadPool& pool);
+
+  PaddedPlanes planes_;
+  GrowingBuffer<float> nearest_, hider_;  // planes: kernels::RightViewPlanes
+  GrowingBuffer<std::int32_t> inside_;    // per row: no match of this column or a later one is
+                                          // beyond the left edge
+  // Holes: per row, by column, their levels, by level.
+  GrowingBuffer<std::int32_t> row_columns_, row_counts_, levels_, offsets_;
+  GrowingBuffer<kernels::MedianPixel> by_column_, by_level_;
+  GrowingBuffer<std::int32_t> last_column_, last_level_;  // per row, with margins
+  GrowingBuffer<float> results_;
+  std::int32_t level_count_ = 0;
+};
+
+}  // namespace nmrf
