@@ -23,7 +23,7 @@ Picture decode_netpbm(std::string_view data, const std::string& name);
 Picture decode_bmp(std::string_view data, const std::string& name);
 
 std::string encode_png(const ImageView& image, const std::string& name);
-std::string encode_jpeg(const ImageView& image, const std::string& name);
+std::string encode_jpeg(const ImageView& image, const std::string& name, int quality = 95);
 std::string encode_tiff(const ImageView& image, const std::string& name);
 std::string encode_tiff(const FloatMap& map, const std::string& name);
 std::string encode_webp(const ImageView& image, const std::string& name);

@@ -15,7 +15,6 @@ namespace nmrf::formats {
 namespace {
 
 constexpr auto kKind = PictureKind::kJpeg;
-constexpr int kQuality = 95;
 constexpr int kMaxScans = 500;  // a progressive file has about ten
 
 // libjpeg's error handler with a way out.
@@ -154,7 +153,7 @@ struct Writer {
   std::string bytes;
 };
 
-bool write_all(Writer& writer, RowReader& rows, const ImageView& image) {
+bool write_all(Writer& writer, RowReader& rows, const ImageView& image, int quality) {
   jpeg_compress_struct& codec = writer.codec;
   if (setjmp(writer.errors.way_out)) return false;
   jpeg_create_compress(&codec);
@@ -164,7 +163,7 @@ bool write_all(Writer& writer, RowReader& rows, const ImageView& image) {
   codec.input_components = image.channels == 1 ? 1 : 3;
   codec.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_set_defaults(&codec);
-  jpeg_set_quality(&codec, kQuality, TRUE);
+  jpeg_set_quality(&codec, quality, TRUE);
   jpeg_start_compress(&codec, TRUE);
   for (int y = 0; y < image.height; ++y) {
     JSAMPROW row = const_cast<std::uint8_t*>(rows.row(y));  // not changed
@@ -198,10 +197,10 @@ Picture decode_jpeg(std::string_view data, const std::string& name) {
   return picture;
 }
 
-std::string encode_jpeg(const ImageView& image, const std::string& name) {
+std::string encode_jpeg(const ImageView& image, const std::string& name, int quality) {
   Writer writer;
   RowReader rows(image, image.channels == 1 ? 1 : 3);
-  if (!write_all(writer, rows, image)) cannot_encode(name, image, writer.errors.text);
+  if (!write_all(writer, rows, image, quality)) cannot_encode(name, image, writer.errors.text);
   return std::move(writer.bytes);
 }
 
