@@ -21,6 +21,7 @@
 #include "nmrf/checks.h"
 #include "nmrf/files.h"
 #include "nmrf/sequence.h"
+#include "viz/error_map.h"
 
 namespace nmrf::cli {
 namespace {
@@ -82,6 +83,25 @@ Image resized(const ImageView& image, ImageSize size) {
   return result;
 }
 
+// The error of a map in the usual figures: mean in px, shares in per cent of the known pixels.
+nlohmann::json against_truth(const FloatMap& map, const FloatMap& truth) {
+  double sum = 0;
+  std::int64_t known = 0, bad1 = 0, bad2 = 0, d1 = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const double wanted = truth.data()[i];
+    if (!std::isfinite(wanted)) continue;
+    const double error = std::abs(map.data()[i] - wanted);
+    ++known;
+    sum += error;
+    bad1 += !(error <= 1);
+    bad2 += !(error <= 2);
+    d1 += !(error <= 3 || error <= 0.05 * wanted);
+  }
+  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, known));
+  auto share = [&](std::int64_t count) { return 100 * scale * static_cast<double>(count); };
+  return {{"epe", sum * scale}, {"bad1", share(bad1)}, {"bad2", share(bad2)}, {"d1", share(d1)}};
+}
+
 // The disparity of one view, pair after pair.
 class ViewMatcher {
  public:
@@ -122,6 +142,7 @@ class Run {
         right_(matcher, s_.match, View::kRight, video),
         range_(s_.range) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
+    if (!s_.truth_file.empty()) truth_ = read_disparity(s_.truth_file);
   }
 
   // Everything that is done for one good pair; returns its report.
@@ -140,6 +161,7 @@ class Run {
   Geometry& geometry_;
   ViewMatcher left_, right_;
   RangeChooser range_;
+  std::optional<FloatMap> truth_;
   Colormap colormap_ = Colormap::kTurbo;
 };
 
@@ -204,6 +226,13 @@ void Run::write_view(const InputPair& pair, const Disparity& result, const std::
     report["occluded" + suffix] = share_of(result.mask, kHidden);
   }
   if (s_.mask) write_image(companion("_mask.png"), grey(result.mask));
+  if (truth_ && suffix.empty()) {
+    check(truth_->same_size(result.map), ErrorKind::kInput,
+          "{}: is {}x{}, but the map is {}x{}; with --scale add --full-size", s_.truth_file,
+          truth_->width(), truth_->height(), result.map.width(), result.map.height());
+    write_image(companion("_error.png"), error_map(result.map, *truth_));
+    report["against_truth"] = against_truth(result.map, *truth_);
+  }
   if (geometry_.known()) write_geometry(pair, result, suffix, report);
 }
 
@@ -240,6 +269,12 @@ void print_report(const InputPair& pair, const nlohmann::json& report) {
                     disparity["min"].get<double>(), disparity["max"].get<double>(),
                     disparity["median"].get<double>()));
   for (const auto& file : report["files"]) print("  " + file.get<std::string>());
+  if (report.contains("against_truth")) {
+    const auto& errors = report["against_truth"];
+    print(fmt::format("  error: EPE {:.3f} px, bad 1 px {:.2f} %, bad 2 px {:.2f} %, D1 {:.2f} %",
+                      errors["epe"].get<double>(), errors["bad1"].get<double>(),
+                      errors["bad2"].get<double>(), errors["d1"].get<double>()));
+  }
 }
 
 }  // namespace
@@ -269,6 +304,8 @@ int cmd_match(int argc, char** argv) {
   const auto total = source->total();
   const bool many = !total || *total != 1;
   OutputNames names(s, many);
+  check(s.truth_file.empty() || !many, ErrorKind::kUsage,
+        "--truth belongs to one pair; nmrf eval compares many");
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
   names.make_ready();
   Run run(s, matcher, names, geometry, source->frame_rate().has_value());

@@ -54,6 +54,9 @@ void MatchSettings::add_to(CLI::App& app) {
                  "all), or 'each'")
       ->capture_default_str()
       ->group(kOutput);
+  app.add_option("--truth", truth_file,
+                 "True disparity of the left image: prints the error and draws it (one pair)")
+      ->group(kOutput);
   app.add_flag("--json", json, "One JSON line per pair on stdout")->group(kOutput);
 
   constexpr const char* kMatching = "Matching";
@@ -119,6 +122,8 @@ void MatchSettings::validate() const {
   check(cloud.edge >= 0 && std::isfinite(cloud.edge), ErrorKind::kUsage,
         "--edge {}: expected pixels, 0 or more", cloud.edge);
   check(cloud.stride >= 1, ErrorKind::kUsage, "--stride {}: expected 1 or more", cloud.stride);
+  check(truth_file.empty() || view != "right", ErrorKind::kUsage,
+        "--truth belongs to the left view, which --view right does not make");
   const bool by_hand = focal || baseline || doffs || cx || cy;
   check(calibration_file.empty() || !by_hand, ErrorKind::kUsage,
         "--calib and --focal, --baseline, --doffs, --cx, --cy exclude each other");

@@ -28,7 +28,7 @@ struct MatchSettings {
   bool no_depth = false, no_cloud = false, keep_filled = false;
   bool no_checks = false, json = false;
   std::string colormap = "turbo", range = "first";
-  std::string calibration_file;
+  std::string calibration_file, truth_file;
   std::optional<double> focal, baseline, doffs, cx, cy;
   PointCloudOptions cloud;
   CommonOptions common;
