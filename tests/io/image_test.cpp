@@ -276,7 +276,7 @@ TEST(ImageFiles, NetpbmByHand) {
 
 std::string little(std::uint32_t number, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i));
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(i < 4 ? number >> (8 * i) : 0);
   return text;
 }
 
