@@ -43,7 +43,8 @@ struct Disparity {
 
 // Left-right consistency: sets kOccluded in own.mask where the map of the other view disagrees by
 // more than `threshold` pixels, and kOutOfView where the match lies outside the other image; clears
-// both elsewhere. kFilled stays. Throws Error(kUsage) for maps of different sizes.
+// both elsewhere. kFilled stays; a pixel without a disparity counts as occluded. Throws
+// Error(kUsage) for maps of different sizes.
 NMRF_API void check_consistency(Disparity& own, const Disparity& other, View own_view,
                                 float threshold = 1.0f);
 

@@ -21,6 +21,22 @@ namespace nmrf::kernels {
 // order they are taken in.
 using ColourWeights = std::array<std::uint32_t, 3 * 255 + 1>;
 
+// By the bits of a mask: the lanes that are set, in order, then any.
+template <std::size_t kLanes>
+using PackTable = std::array<std::array<std::int32_t, kLanes>, std::size_t{1} << kLanes>;
+template <std::size_t kLanes>
+constexpr PackTable<kLanes> pack_table() {
+  PackTable<kLanes> table{};
+  for (std::size_t bits = 0; bits < table.size(); ++bits) {
+    std::size_t count = 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      if (bits >> lane & 1) table[bits][count++] = static_cast<std::int32_t>(lane);
+  }
+  return table;
+}
+alignas(64) inline constexpr auto kPack4 = pack_table<4>();
+alignas(64) inline constexpr auto kPack8 = pack_table<8>();
+
 }  // namespace nmrf::kernels
 #endif
 
@@ -35,6 +51,35 @@ using Words = hn::RebindToUnsigned<Floats>;
 using Bytes = hn::Repartition<std::uint8_t, Words>;
 using Vector = hn::Vec<Floats>;
 using Mask = hn::Mask<Floats>;
+
+// Moves the lanes of a mask to the front. As hn::Compress, whose tables GCC 12 copies to the stack
+// at each call where there is no instruction for it.
+class Packer {
+ public:
+  explicit HWY_INLINE Packer(Mask mask) : mask_(mask) {
+    if constexpr (!kNative) {
+      std::uint8_t bits[8] = {};
+      hn::StoreMaskBits(Floats(), mask, bits);
+      const std::int32_t* order =
+          hn::MaxLanes(Floats()) == 8 ? kPack8[bits[0]].data() : kPack4[bits[0] & 15].data();
+      order_ = hn::LoadU(Ints(), order);
+    }
+  }
+  HWY_INLINE Vector operator()(Vector v) const {
+    if constexpr (kNative)
+      return hn::Compress(v, mask_);
+    else
+      return hn::TableLookupLanes(v, hn::IndicesFromVec(Floats(), order_));
+  }
+  HWY_INLINE hn::Vec<Words> operator()(hn::Vec<Words> v) const {
+    return hn::BitCast(Words(), (*this)(hn::BitCast(Floats(), v)));
+  }
+
+ private:
+  static constexpr bool kNative = hn::MaxLanes(Floats()) != 4 && hn::MaxLanes(Floats()) != 8;
+  Mask mask_;
+  hn::Vec<Ints> order_ = hn::Zero(Ints());
+};
 
 // The values of one window that vote, and their weighted median.
 class Voters {
@@ -62,8 +107,9 @@ class Voters {
     const auto weights = hn::GatherIndex(words, table_, hn::BitCast(Ints(), difference));
     const auto word_votes = hn::RebindMask(words, votes);
     totals_ = hn::Add(totals_, hn::IfThenElseZero(word_votes, weights));
-    hn::StoreU(hn::Compress(values, votes), f, values_ + count_);
-    hn::StoreU(hn::Compress(weights, word_votes), words, weights_ + count_);
+    const Packer packed(votes);
+    hn::StoreU(packed(values), f, values_ + count_);
+    hn::StoreU(packed(weights), words, weights_ + count_);
     count_ += hn::CountTrue(f, votes);
   }
 
@@ -146,8 +192,9 @@ class Voters {
       const auto w = hn::LoadU(words, weights_ + i);
       equal = hn::Add(equal, hn::IfThenElseZero(hn::RebindMask(words, hn::Eq(v, l)), w));
       const auto mask = hn::And(hn::Gt(v, l), hn::Lt(v, h));
-      hn::StoreU(hn::Compress(v, mask), f, values_ + kept);
-      hn::StoreU(hn::Compress(w, hn::RebindMask(words, mask)), words, weights_ + kept);
+      const Packer packed(mask);
+      hn::StoreU(packed(v), f, values_ + kept);
+      hn::StoreU(packed(w), words, weights_ + kept);
       kept += hn::CountTrue(f, mask);
     }
     count_ = kept;
@@ -262,8 +309,8 @@ class Unseen {
   const float* nearest_;
 };
 
-// The median of columns left to right (of the pixel's window) for which votes(values, at, u) says
-// so; `at` is the place of column u in the planes.
+// The median of columns left to right (of the pixel's window) that votes(values, mask, at, u)
+// leaves in the mask; `at` is the place of column u in the planes.
 template <class Votes>
 HWY_INLINE float window_median(const MedianPlanes& planes, MedianPixel pixel, int left, int right,
                                Voters& voters, const Votes& votes) {
@@ -278,7 +325,7 @@ HWY_INLINE float window_median(const MedianPlanes& planes, MedianPixel pixel, in
       const auto values = hn::LoadU(f, planes.values + at);
       auto mask = hn::And(hn::FirstN(f, static_cast<std::size_t>(right - x + 1)),
                           hn::Lt(hn::Abs(values), infinity));
-      mask = hn::And(mask, votes(values, at, x));
+      mask = votes(values, mask, at, x);
       if (!hn::AllFalse(f, mask)) voters.add(values, mask, planes.colours + at);
     }
   return voters.median();
@@ -288,10 +335,9 @@ void WeightedMedians(const MedianPlanes& planes, const ColourWeights& weights,
                      std::span<const MedianPixel> pixels, float* results) {
   Voters voters(weights);
   for (const MedianPixel& pixel : pixels)
-    *results++ = window_median(planes, pixel, pixel.x - planes.radius, pixel.x + planes.radius,
-                               voters, [](auto, std::ptrdiff_t, int) HWY_ATTR {
-                                 return hn::FirstN(Floats(), hn::Lanes(Floats()));
-                               });
+    *results++ =
+        window_median(planes, pixel, pixel.x - planes.radius, pixel.x + planes.radius, voters,
+                      [](auto, auto mask, std::ptrdiff_t, int) HWY_ATTR { return mask; });
 }
 
 void BorderMedians(const MedianPlanes& planes, const RightViewPlanes& right,
@@ -300,9 +346,9 @@ void BorderMedians(const MedianPlanes& planes, const RightViewPlanes& right,
   Voters voters(weights);
   for (const MedianPixel& pixel : pixels) {
     const Unseen unseen(pixel.x, planes.width, right.nearest + pixel.y * planes.stride);
-    *results++ =
-        window_median(planes, pixel, pixel.x + 1, pixel.x + planes.radius, voters,
-                      [&](auto values, std::ptrdiff_t, int) HWY_ATTR { return unseen(values); });
+    *results++ = window_median(planes, pixel, pixel.x + 1, pixel.x + planes.radius, voters,
+                               [&](auto values, auto mask, std::ptrdiff_t, int)
+                                   HWY_ATTR { return hn::And(mask, unseen(values)); });
   }
 }
 
@@ -317,13 +363,14 @@ void OcclusionMedians(const MedianPlanes& planes, const RightViewPlanes& right,
     const auto infinity = hn::Set(f, std::numeric_limits<float>::infinity());
     const auto limit = hn::Set(f, right.hider[pixel.y * planes.stride + pixel.x] - kSurfaceStep);
     const auto own = hn::Set(ints, pixel.x);
-    *results++ = window_median(
-        planes, pixel, pixel.x - planes.radius, pixel.x + planes.radius, voters,
-        [&](auto values, std::ptrdiff_t at, int x) HWY_ATTR {
-          const auto before = hn::RebindMask(f, hn::Lt(hn::Iota(ints, x), own));
-          const auto seen = hn::Eq(hn::LoadU(f, right.hider + at), infinity);
-          return hn::And(hn::And(hn::Le(values, limit), hn::Or(before, seen)), unseen(values));
-        });
+    *results++ =
+        window_median(planes, pixel, pixel.x - planes.radius, pixel.x + planes.radius, voters,
+                      [&](auto values, auto mask, std::ptrdiff_t at, int x) HWY_ATTR {
+                        const auto before = hn::RebindMask(f, hn::Lt(hn::Iota(ints, x), own));
+                        const auto seen = hn::Eq(hn::LoadU(f, right.hider + at), infinity);
+                        mask = hn::And(mask, hn::And(hn::Le(values, limit), hn::Or(before, seen)));
+                        return hn::AllFalse(f, mask) ? mask : hn::And(mask, unseen(values));
+                      });
   }
 }
 

@@ -21,6 +21,24 @@ void for_rows(ThreadPool& pool, int height, const F& f) {
 
 }  // namespace
 
+// For as many holes as there are pixels, so that no map needs more than another of its size.
+void HoleFilling::reserve() {
+  const auto width = static_cast<std::size_t>(planes_.planes().width);
+  const auto height = static_cast<std::size_t>(planes_.planes().height);
+  nearest_.need(planes_.size());
+  hider_.need(planes_.size());
+  inside_.need(height);
+  row_counts_.need(height);
+  row_columns_.need(width * height);
+  offsets_.need(width + 1);  // there are not more levels than columns
+  levels_.need(width * height);
+  by_column_.need(width * height);
+  by_level_.need(width * height);
+  last_column_.need(height + 2 * kMostMedianRadius);
+  last_level_.need(height + 2 * kMostMedianRadius);
+  results_.need(width * height);
+}
+
 // What the right view shows, row by row.
 void HoleFilling::look(const FloatMap& map, ByteMap* mask, ThreadPool& pool) {
   const int width = map.width();
@@ -43,8 +61,7 @@ void HoleFilling::look(const FloatMap& map, ByteMap* mask, ThreadPool& pool) {
 // Lists the holes of each row, and returns how many there are.
 std::size_t HoleFilling::collect(const FloatMap& map, Holes holes, ThreadPool& pool) {
   const int width = map.width(), height = map.height();
-  std::int32_t* counts = row_counts_.need(static_cast<std::size_t>(height));
-  row_columns_.need(map.size());
+  std::int32_t* counts = row_counts_.data();
   for_rows(pool, height, [&](int y) {
     std::int32_t* columns = row_columns_.data() + static_cast<std::ptrdiff_t>(y) * width;
     const float *row = map.row(y), *hider = hider_.data() + planes_.offset(y);
@@ -77,7 +94,7 @@ void HoleFilling::schedule(Holes holes, std::size_t count) {
   auto place = [&](int x) { return leftwards ? width - 1 - x : x; };
 
   // Counting sorts, by column and then by level.
-  std::int32_t* offsets = offsets_.need(static_cast<std::size_t>(std::max(width, height)) + 2);
+  std::int32_t* offsets = offsets_.data();
   std::fill(offsets, offsets + width + 1, 0);
   auto for_holes = [&](const auto& f) {
     for (int y = 0; y < height; ++y) {
@@ -87,16 +104,16 @@ void HoleFilling::schedule(Holes holes, std::size_t count) {
   };
   for_holes([&](int x, int) { ++offsets[place(x) + 1]; });
   for (int i = 0; i < width; ++i) offsets[i + 1] += offsets[i];
-  kernels::MedianPixel* by_column = by_column_.need(planes_.size());
+  kernels::MedianPixel* by_column = by_column_.data();
   for_holes([&](int x, int y) { by_column[offsets[place(x)]++] = {x, y}; });
 
   // The latest hole of each row has the highest level of those within the window.
   const auto rows = static_cast<std::size_t>(height + 2 * radius);
-  std::int32_t* last_column = last_column_.need(rows);
-  std::int32_t* last_level = last_level_.need(rows);
+  std::int32_t* last_column = last_column_.data();
+  std::int32_t* last_level = last_level_.data();
   std::fill(last_column, last_column + rows, -2 * kMostMedianRadius);
   std::fill(last_level, last_level + rows, 0);
-  std::int32_t* levels = levels_.need(planes_.size());
+  std::int32_t* levels = levels_.data();
   level_count_ = 0;
   for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
     const int now = place(by_column[begin].x);
@@ -114,11 +131,10 @@ void HoleFilling::schedule(Holes holes, std::size_t count) {
     }
   }
 
-  offsets = offsets_.data();
   std::fill(offsets, offsets + level_count_ + 1, 0);
   for (std::size_t i = 0; i < count; ++i) ++offsets[levels[i] + 1];
   for (int i = 0; i < level_count_; ++i) offsets[i + 1] += offsets[i];
-  kernels::MedianPixel* by_level = by_level_.need(planes_.size());
+  kernels::MedianPixel* by_level = by_level_.data();
   for (std::size_t i = 0; i < count; ++i) by_level[offsets[levels[i]]++] = by_column[i];
 }
 
@@ -131,7 +147,7 @@ void HoleFilling::fill(FloatMap& map, ByteMap& mask, Holes holes, ThreadPool& po
                                        hider_.data() + kernels::kLeftMargin};
   auto* const medians =
       holes == Holes::kBorder ? kernels::border_medians : kernels::occlusion_medians;
-  float* results = results_.need(map.size());
+  float* results = results_.data();
   std::int32_t begin = 0;
   for (std::int32_t level = 0; level < level_count_; ++level) {
     const std::int32_t end = offsets_.data()[level];  // the sort has moved it to the level's end
@@ -155,9 +171,7 @@ void HoleFilling::apply(FloatMap& map, const ImageView& image, int radius, ByteM
   mask.resize(map.width(), map.height());
   if (map.empty()) return;
   planes_.prepare(map, image, radius, pool);
-  nearest_.need(planes_.size());
-  hider_.need(planes_.size());
-  inside_.need(static_cast<std::size_t>(map.height()));
+  reserve();
   look(map, &mask, pool);
   if (radius == 0) return;
   fill(map, mask, Holes::kBorder, pool);

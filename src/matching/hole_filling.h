@@ -30,6 +30,7 @@ class HoleFilling {
 
  private:
   enum class Holes { kBorder, kOcclusion };
+  void reserve();
   void look(const FloatMap& map, ByteMap* mask, ThreadPool& pool);
   std::size_t collect(const FloatMap& map, Holes holes, ThreadPool& pool);
   void schedule(Holes holes, std::size_t count);

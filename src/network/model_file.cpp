@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "network/formula.h"
 #include "weights/file_bytes.h"
+#include "weights/safetensors.h"
 
 namespace nmrf {
 namespace {
@@ -129,6 +130,49 @@ LoadedModel load_model(std::span<const std::byte> bytes, const std::string& name
                        {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
                        nullptr};
   return from_file(read_tensor_file(file), name, set);
+}
+
+LoadReport check_weights(const ModelOptions& options, const TensorFile& file,
+                         const std::string& path) {
+  LoadReport report = compare(parameters_of(options), file);
+  StoredParameters stored(file, path);
+  for (const auto& name : report.used) stored.take(name, {});
+  return report;
+}
+
+void save_model(const std::filesystem::path& path, const ModelOptions& options,
+                const std::vector<ParameterValues>& parameters,
+                std::map<std::string, std::string> metadata, bool half) {
+  metadata["format"] = "nmrf";
+  metadata["options"] = to_json_object(options).dump();
+  std::vector<std::vector<std::uint16_t>> halves;
+  halves.reserve(parameters.size());
+  std::vector<StoredTensor> tensors;
+  for (const auto& [spec, values] : parameters) {
+    StoredTensor stored;
+    stored.name = spec.name;
+    stored.shape = spec.shape;
+    stored.dtype = half ? DType::kF16 : DType::kF32;
+    stored.data = {reinterpret_cast<const std::uint8_t*>(values.data()),
+                   values.size() * sizeof(float)};
+    if (half) {
+      halves.emplace_back(values.size());
+      std::transform(values.begin(), values.end(), halves.back().begin(), to_half);
+      stored.data = {reinterpret_cast<const std::uint8_t*>(halves.back().data()),
+                     halves.back().size() * sizeof(std::uint16_t)};
+    }
+    tensors.push_back(stored);
+  }
+  write_safetensors(path, tensors, metadata);
+}
+
+void save_model(const std::filesystem::path& path, const ModelOptions& options,
+                const TensorFile& file, std::map<std::string, std::string> metadata, bool half) {
+  StoredParameters stored(file, "the model");
+  std::vector<ParameterValues> values;
+  for (const auto& spec : parameters_of(options))
+    values.push_back({spec, stored.take(spec.name, spec.shape)});
+  save_model(path, options, values, std::move(metadata), half);
 }
 
 }  // namespace nmrf

@@ -20,6 +20,11 @@ namespace nmrf {
 // of earlier files) are dropped. Throws Error(kModel).
 ModelOptions options_of(const TensorFile& file, const std::string& path);
 
+// What a network of these options would take from the file. Throws Error(kModel) for a tensor it
+// would use that holds NaN or infinity.
+LoadReport check_weights(const ModelOptions& options, const TensorFile& file,
+                         const std::string& path);
+
 struct LoadedModel {
   std::shared_ptr<Network> network;
   std::map<std::string, std::string> metadata;
@@ -35,5 +40,19 @@ LoadedModel load_model(const std::filesystem::path& path, const std::vector<std:
 // The same from the bytes of a file; `name` stands for it in messages.
 LoadedModel load_model(std::span<const std::byte> bytes, const std::string& name,
                        const std::vector<std::string>& set = {});
+
+// Writes parameters and options (metadata key "options") as safetensors, atomically. `half` stores
+// 16-bit floats.
+struct ParameterValues {
+  ParameterSpec spec;
+  std::vector<float> values;
+};
+void save_model(const std::filesystem::path& path, const ModelOptions& options,
+                const std::vector<ParameterValues>& parameters,
+                std::map<std::string, std::string> metadata = {}, bool half = false);
+// The same with the parameters of a complete file.
+void save_model(const std::filesystem::path& path, const ModelOptions& options,
+                const TensorFile& file, std::map<std::string, std::string> metadata = {},
+                bool half = false);
 
 }  // namespace nmrf

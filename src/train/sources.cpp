@@ -5,7 +5,7 @@
 #include "synth/synth_source.h"
 #include "train/superpixels.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
                                                 const StageOptions& stage,
@@ -33,4 +33,4 @@ std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
   return std::make_shared<MixedSource>(std::move(parts));
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -14,7 +14,7 @@
 #include "data/mats.h"
 #include "io/formats.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace fs = std::filesystem;
 
 namespace {
@@ -202,4 +202,4 @@ void SuperpixelCache::keep(const fs::path& path, const cv::Mat& labels) const {
   }
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

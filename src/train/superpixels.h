@@ -11,7 +11,7 @@
 
 #include "data/modals.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // Linear spectral clustering as the paper uses it: region size 10, ratio 0.075, 20 iterations, on
 // the BGR image as it is. image: CV_8UC3 of any size >= 1 x 1. Returns labels >= 0, CV_32SC1, of
@@ -57,4 +57,4 @@ std::string encode_labels(const cv::Mat& labels);
 // Nothing unless `content` is what encode_labels made of a map of that size.
 std::optional<cv::Mat> decode_labels(std::string_view content, cv::Size size);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -25,7 +25,7 @@
 #include "train/sources.h"
 #include "train/validation.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -447,4 +447,4 @@ TrainResult run_training(const TrainConfig& config, const TrainRun& run,
   return Trainer(config, run, std::move(group)).go();
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

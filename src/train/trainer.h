@@ -9,7 +9,7 @@
 #include "train/config.h"
 #include "train/distributed.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 struct TrainRun {
   std::filesystem::path folder;  // checkpoints, logs, models
@@ -39,4 +39,4 @@ struct TrainResult {
 TrainResult run_training(const TrainConfig& config, const TrainRun& run,
                   std::shared_ptr<ProcessGroup> group);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

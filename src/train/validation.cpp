@@ -10,7 +10,7 @@
 #include "eval/metrics.h"
 #include "viz/colormap.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr std::array<const char*, 4> kReported{"epe", "bad1", "bad3", "d1"};
@@ -100,4 +100,4 @@ cv::Mat training_picture(const NetworkOutput& out, const Batch& batch) {
   return rows;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

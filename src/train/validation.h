@@ -13,7 +13,7 @@
 #include "train/config.h"
 #include "train/distributed.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 struct ValidationResult {
   double epe = 0;          // mean over the pairs
@@ -39,4 +39,4 @@ std::unique_ptr<Validation> make_validation(const TrainConfig& config);
 // Left view, truth and prediction of the first pair of a batch, above each other.
 cv::Mat training_picture(const NetworkOutput& out, const Batch& batch);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

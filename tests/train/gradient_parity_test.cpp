@@ -11,7 +11,7 @@
 #include "support/support.h"
 #include "train/losses.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 TEST(GradientParity, DenseLossOfOneStep) {
@@ -87,4 +87,4 @@ TEST(GradientParity, DenseLossOfOneStep) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -12,7 +12,7 @@
 #include "train/checkpoint.h"
 #include "train/events.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 ModelOptions small() {
@@ -172,4 +172,4 @@ TEST(JsonLog, CutsWhatCameAfterTheCheckpoint) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -16,7 +16,7 @@
 #include "train/runs.h"
 #include "train/toy_pairs.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -233,4 +233,4 @@ TEST(TrainTroubles, TwoHostsEqualOne) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

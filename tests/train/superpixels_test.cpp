@@ -8,7 +8,7 @@
 #include "support/mats.h"
 #include "support/support.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 using test::same;
@@ -174,4 +174,4 @@ TEST(SuperpixelCache, LabelsOfAnySizeSurviveTheFile) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -11,7 +11,7 @@
 #include "network/options.h"
 #include "train/ops/patches.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // gamma1 and gamma2 of both views at one level.
 struct MatchingMaps {
@@ -62,4 +62,4 @@ struct Hypotheses {
 
 using ops::Winners;
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "weights/tensor_file.h"
-#include "train/model/formula.h"
+#include "network/formula.h"
 #include "train/model/golden.h"
 #include "train/model/weights.h"
 #include "nmrf/matcher.h"
@@ -11,7 +11,7 @@
 #include "train/ops/dispatch.h"
 #include "support/support.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -188,4 +188,4 @@ TEST(Parity, FormulaWeights) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

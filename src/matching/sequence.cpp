@@ -1,0 +1,30 @@
+#include "nmrf/sequence.h"
+
+#include <utility>
+
+namespace nmrf {
+
+Sequence::Sequence(const Matcher& matcher, MatchOptions how)
+    : matcher_(&matcher), how_(std::move(how)) {}
+
+void Sequence::restart() { scale_.reset(); }
+
+const Disparity& Sequence::next(const ImageView& left, const ImageView& right) {
+  if (left.width != width_ || left.height != height_) restart();
+  width_ = left.width;
+  height_ = left.height;
+  // A factor that the caller chose stays; labels belong to the images as they are.
+  const bool free = !how_.scale && !how_.keep_labels;
+  if (!free || !scale_) {
+    matcher_->match(left, right, how_, result_);
+  } else {
+    MatchOptions how = how_;
+    how.scale = scale_;
+    how.full_size = true;
+    matcher_->match(left, right, how, result_);
+  }
+  if (free) scale_ = matcher_->best_scale(result_.map, scale_);
+  return result_;
+}
+
+}  // namespace nmrf
