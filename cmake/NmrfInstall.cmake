@@ -19,10 +19,10 @@ foreach(program nmrf_command nmrf_tools_command nmrf_train_command)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-# Loaded when a video is read.
+# Loaded when a video is read, from ../lib/nmrf of the program.
 if(TARGET nmrf_video)
   set_target_properties(nmrf_video PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-  install(TARGETS nmrf_video LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/nmrf)
+  install(TARGETS nmrf_video LIBRARY DESTINATION lib/nmrf)
 endif()
 if(TARGET nmrf_command)
   # Where the programs look for the shipped model: ../share/nmrf/models.

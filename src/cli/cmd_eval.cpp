@@ -72,9 +72,7 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--set", s.set, "Change a model option, e.g. seeds.labels=2")->group(what);
   add_max_disp(app, s.matcher.max_disp)->group(what);
   add_scale(app, s.scale, "As for nmrf match; maps are compared at full size")->group(what);
-  app.add_option("--device", s.matcher.device, "auto, cpu, cuda or cuda:N")
-      ->capture_default_str()
-      ->group(what);
+  add_device(app, s.matcher.device)->group(what);
 
   const char* numbers = "Numbers (defaults follow the benchmark)";
   app.add_flag("--proposals", s.proposals, "Also recall of labels and seeds (paper Table 4)")

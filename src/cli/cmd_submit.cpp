@@ -46,7 +46,7 @@ int cmd_submit(int argc, char** argv) {
       ->capture_default_str();
   add_max_disp(app, matcher.max_disp);
   add_scale(app, how.scale, "As for nmrf match; maps keep the full size");
-  app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  add_device(app, matcher.device);
   app.add_option("--set", matcher.set, "Change a model option, e.g. seeds.labels=2");
   app.add_flag("--partial", options.partial,
                "Allow an incomplete data set, to look at the archive");

@@ -118,7 +118,7 @@ int cmd_train(int argc, char** argv) {
   app.add_option("--freeze", freeze, "Parts that stay as they are, e.g. backbone");
   app.add_option("--cache", cache, "Folder for computed superpixels");
   app.add_option("--nproc", processes, "Processes on this machine")->check(CLI::Range(1, 256));
-  app.add_option("--device", device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  add_device(app, device);
   app.add_option("--max-minutes", minutes, "Save and stop after this time");
   app.add_flag("--show-config", show, "Print the effective settings and stop");
   common.add_to(app);

@@ -9,9 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
+#include <regex>
 #include <thread>
-#include <utility>
 
 #include "core/check.h"
 #include "nmrf/log.h"
@@ -96,17 +95,31 @@ CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp) {
       ->check(CLI::Range(0, 16384));
 }
 
-std::string in_options(std::string message) {
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"MatcherOptions::max_disp", "--max-disp"}, {"MatcherOptions::set", "--set"},
-      {"MatcherOptions::threads", "--threads"},   {"MatcherOptions::device", "--device"},
-      {"MatchOptions::full_size", "--full-size"}, {"MatchOptions::scale", "--scale"},
-      {"MatchOptions::view", "--view"},
+CLI::Option* add_device(CLI::App& app, std::string& device) {
+  const auto known = [](const std::string& wish) -> std::string {
+    const bool numbered = wish.starts_with("cuda:") && wish.size() > 5 && wish.size() < 9 &&
+                          wish.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (numbered || wish == "auto" || wish == "cpu" || wish == "cuda") return {};
+    return "device '" + wish + "': expected auto, cpu, cuda or cuda:N";
   };
-  for (const auto& [api, option] : kWords)
-    for (std::size_t at = 0; (at = message.find(api, at)) != std::string::npos; at += option.size())
-      message.replace(at, api.size(), option);
-  return message;
+  return app.add_option("--device", device, "auto, cpu, cuda or cuda:N")
+      ->check(CLI::Validator(known, ""))
+      ->capture_default_str();
+}
+
+std::string in_options(std::string message) {
+  static const std::regex words(
+      R"((^|[^\w.:-])(?:Match(?:er)?Options::)?(max_disp|full_size)\b|Match(?:er)?Options::(\w+))");
+  std::string result;
+  auto from = message.cbegin();
+  for (std::sregex_iterator it(message.begin(), message.end(), words), end; it != end; ++it) {
+    std::string option = (*it)[2].matched ? it->str(2) : it->str(3);
+    std::replace(option.begin(), option.end(), '_', '-');
+    result.append(from, (*it)[0].first);
+    result += it->str(1) + "--" + option;
+    from = (*it)[0].second;
+  }
+  return result.append(from, message.cend());
 }
 
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}

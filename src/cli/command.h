@@ -47,8 +47,11 @@ CLI::Option* add_scale(CLI::App& app, std::optional<double>& scale, const std::s
 // --max-disp PIXELS, or 0, which leaves it empty (see MatcherOptions::max_disp).
 CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp);
 
+// --device: auto, cpu, cuda or cuda:N.
+CLI::Option* add_device(CLI::App& app, std::string& device);
+
 // A message of the library, which speaks of its API, in the words of the command line:
-// "MatcherOptions::max_disp" becomes "--max-disp".
+// "Raise max_disp" becomes "Raise --max-disp".
 std::string in_options(std::string message);
 
 // The argument of --size, WIDTHxHEIGHT; throws Error(kUsage) when it is not, or a side is below

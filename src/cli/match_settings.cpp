@@ -62,9 +62,7 @@ void MatchSettings::add_to(CLI::App& app) {
   constexpr const char* kMatching = "Matching";
   app.add_option("-m,--model", model, "Model file (.safetensors or the authors' .pth)")
       ->group(kMatching);
-  app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")
-      ->capture_default_str()
-      ->group(kMatching);
+  add_device(app, matcher.device)->group(kMatching);
   add_max_disp(app, matcher.max_disp)->group(kMatching);
   add_scale(
       app, match.scale,

@@ -19,6 +19,7 @@ ModelOptions model_options(const std::string& model, const std::vector<std::stri
 
 // What a file holds, complete or not.
 struct ModelContent {
+  std::string path;
   TensorFile file;
   ModelOptions options;  // with the changes of --set
   LoadReport report;     // of every key

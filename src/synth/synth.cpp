@@ -122,9 +122,9 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int6
   scene.sky_disparity = std::min(scene.sky_disparity, 0.25f * static_cast<float>(options.max_disp));
 
   CameraModel model(options, dice);
-  View left =
+  synth::View left =
       render_view(scene, caster, camera, false, model.misalignment(false), options.edge_samples);
-  View right =
+  synth::View right =
       render_view(scene, caster, camera, true, model.misalignment(true), options.edge_samples);
   SynthPair pair;
   pair.left_disparity = left.truth.disparity, pair.right_disparity = right.truth.disparity;

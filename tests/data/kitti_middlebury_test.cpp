@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "data/dataset.h"
-#include "data/list_file.h"
+#include "io/list_file.h"
 #include "data/trees.h"
 #include "support/support.h"
 

@@ -58,4 +58,9 @@ std::string tiff_file(int width, int height, int channels, int bits, const std::
                       const TiffVariety& variety);
 std::string tiff_file(const Image& image, const TiffVariety& variety);
 
+// A video: AVI with one JPEG image per frame (Motion JPEG).
+std::string avi_file(const std::vector<Image>& frames, int frames_per_second);
+// True when the module for videos was built and lies where open_video() looks for it.
+bool has_video_module();
+
 }  // namespace nmrf::test

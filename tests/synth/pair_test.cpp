@@ -210,10 +210,9 @@ TEST(SynthPair, TakesABaselineAndAFocalLength) {
   SynthPair pair = render_pair(options, 2, 0);
   EXPECT_NEAR(pair.calibration.baseline, 0.54, 1e-6);
   EXPECT_NEAR(pair.calibration.fx, 300, 1e-4);
-  cv::Mat depth = depth_from_disparity(pair.left_disparity, pair.calibration);
-  double least = 0;
-  cv::minMaxLoc(depth, &least, nullptr);
-  EXPECT_GT(least, 300 * 0.54 / 64 * 0.999);
+  const FloatMap depth =
+      depth_from_disparity(float_map(pair.left_disparity), pair.calibration);
+  EXPECT_GT(*std::min_element(depth.begin(), depth.end()), 300 * 0.54 / 64 * 0.999);
 }
 
 TEST(SynthPair, RefusesBadOptionsAndTextures) {

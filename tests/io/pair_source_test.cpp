@@ -1,15 +1,35 @@
-#include "data/pair_source.h"
+#include "io/pair_source.h"
 
-#include <opencv2/videoio.hpp>
+#include <fmt/format.h>
 
-#include "data/trees.h"
+#include "core/file.h"
+#include "io/maps.h"
+#include "io/pictures.h"
+#include "io/video.h"
+#include "nmrf/files.h"
+#include "nmrf/log.h"
 #include "support/support.h"
 
 namespace nmrf {
 namespace {
 
-using test::contains;
-using test::put_image;
+namespace fs = std::filesystem;
+
+constexpr int kWidth = 13, kHeight = 7;
+
+::testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+Image noise_image(std::uint64_t seed, int width = kWidth, int height = kHeight) {
+  return test::noise(width, height, 3, 8, seed);
+}
+
+void put_image(const fs::path& path, std::uint64_t seed, int width = kWidth, int height = kHeight) {
+  fs::create_directories(path.parent_path());
+  write_image(path, noise_image(seed, width, height));
+}
 
 // All stems; expects no errors.
 std::vector<std::string> stems(const PairInput& input) {
@@ -18,8 +38,10 @@ std::vector<std::string> stems(const PairInput& input) {
   InputPair pair;
   while (source->next(pair)) {
     EXPECT_FALSE(pair.error) << pair.error->what();
-    EXPECT_EQ(pair.left.type(), CV_8UC3);
-    EXPECT_EQ(pair.left.size(), pair.right.size());
+    EXPECT_EQ(pair.left.channels(), 3);
+    EXPECT_EQ(pair.left.bits(), 8);
+    EXPECT_EQ(pair.left.width(), pair.right.width());
+    EXPECT_EQ(pair.left.height(), pair.right.height());
     EXPECT_EQ(pair.index, static_cast<std::int64_t>(out.size()));
     out.push_back(pair.stem);
   }
@@ -38,14 +60,27 @@ TEST(PairSource, TwoFiles) {
   InputPair pair;
   ASSERT_TRUE(source->next(pair));
   EXPECT_EQ(pair.stem, "a");
-  EXPECT_EQ(cv::norm(pair.right, test::noise_image(test::kWidth, test::kHeight, 2), cv::NORM_INF),
-            0);
+  test::expect_same_bits(pair.right, noise_image(2));
   EXPECT_FALSE(source->next(pair));
   EXPECT_FALSE(source->frame_rate());
   auto message = test::error_of(ErrorKind::kInput, [&] {
     open_pairs({.left = folder / "a.png", .right = folder / "none.png"});
   });
   EXPECT_TRUE(contains(message, "none.png"));
+}
+
+// Grey and 16-bit files come as 8-bit RGB.
+TEST(PairSource, ImagesAreRgb8) {
+  test::TempFolder folder;
+  const Image grey = test::noise(6, 5, 1), wide = test::noise(6, 5, 4, 16);
+  write_image(folder / "a.png", grey);
+  write_image(folder / "b.png", wide);
+  auto source = open_pairs({.left = folder / "a.png", .right = folder / "b.png"});
+  InputPair pair;
+  ASSERT_TRUE(source->next(pair));
+  ASSERT_FALSE(pair.error);
+  test::expect_same_bits(pair.left, to_rgb8(grey));
+  test::expect_same_bits(pair.right, to_rgb8(wide));
 }
 
 TEST(PairSource, FoldersAreMatchedByName) {
@@ -65,7 +100,7 @@ TEST(PairSource, FoldersAreMatchedByName) {
   message = test::error_of(ErrorKind::kInput,
                            [&] { open_pairs({.left = folder / "l", .right = folder / "r"}); });
   EXPECT_TRUE(contains(message, "a3.png"));
-  test::fs::create_directories(folder / "empty");
+  fs::create_directories(folder / "empty");
   message = test::error_of(ErrorKind::kInput,
                            [&] { open_pairs({.left = folder / "empty", .right = folder / "r"}); });
   EXPECT_TRUE(contains(message, "empty"));
@@ -95,7 +130,7 @@ TEST(PairSource, PatternsCompareWhatTheWildcardsStandFor) {
   }
   PairInput input{.left = folder / "*/im0.png", .right = folder / "*/im1.png"};
   EXPECT_EQ(stems(input), (Names{"Motorcycle_im0", "Piano_im0"}));
-  test::fs::remove(folder / "Piano/im1.png");
+  fs::remove(folder / "Piano/im1.png");
   put_image(folder / "Vintage/im1.png", 2);
   auto message = test::error_of(ErrorKind::kInput, [&] { open_pairs(input); });
   EXPECT_TRUE(contains(message, "Piano/im0.png"));
@@ -142,7 +177,7 @@ TEST(PairSource, BadPairsDoNotEndTheIteration) {
     put_image(folder / fmt::format("r/{}.png", i), 2);
   }
   write_file(folder / "l/1.png", "no picture");
-  put_image(folder / "r/2.png", 2, test::kWidth + 4);
+  put_image(folder / "r/2.png", 2, kWidth + 4);
   auto source = open_pairs({.left = folder / "l", .right = folder / "r"});
   InputPair pair;
   std::vector<std::string> errors;
@@ -168,9 +203,13 @@ TEST(PairSource, SideBySidePictures) {
   auto source = open_pairs({.left = folder.path(), .side_by_side = true});
   InputPair pair;
   ASSERT_TRUE(source->next(pair));
-  cv::Mat whole = test::noise_image(20, 6, 1);
-  EXPECT_EQ(cv::norm(pair.left, whole.colRange(0, 10), cv::NORM_INF), 0);
-  EXPECT_EQ(cv::norm(pair.right, whole.colRange(10, 20), cv::NORM_INF), 0);
+  const Image whole = noise_image(1, 20, 6);
+  ASSERT_EQ(pair.left.width(), 10);
+  ASSERT_EQ(pair.right.width(), 10);
+  for (int y = 0; y < 6; ++y) {
+    EXPECT_EQ(0, std::memcmp(pair.left.row(y), whole.row(y), 30));
+    EXPECT_EQ(0, std::memcmp(pair.right.row(y), whole.row(y) + 30, 30));
+  }
   ASSERT_TRUE(source->next(pair));
   ASSERT_TRUE(pair.error);
   EXPECT_TRUE(contains(pair.error->what(), "21 pixels wide"));
@@ -189,54 +228,64 @@ TEST(PairSource, UsageErrors) {
                  [&] { open_pairs({.left = folder.path(), .right = folder / "a.png"}); });
 }
 
-// A video of flat grey frames of growing brightness. False when OpenCV cannot write one.
-bool put_video(const std::string& path, int frames, int base, cv::Size size) {
-  cv::VideoWriter writer(path, cv::CAP_OPENCV_MJPEG, cv::VideoWriter::fourcc('M', 'J', 'P', 'G'),
-                         25, size);
-  if (!writer.isOpened()) return false;
-  for (int i = 0; i < frames; ++i) {
-    cv::Mat frame(size, CV_8UC3, cv::Scalar::all(base + 10 * i));
-    frame.colRange(size.width / 2, size.width) += cv::Scalar::all(100);
-    writer.write(frame);
-  }
-  return true;
-}
-
 TEST(PairSource, Videos) {
   test::TempFolder folder;
-  std::string left = folder / "left.avi", right = folder / "right.avi";
-  if (!put_video(left, 5, 20, {64, 32}) || !put_video(right, 4, 60, {64, 32}))
-    GTEST_SKIP() << "skipped: this OpenCV writes no video";
+  const std::string left = folder / "left.avi", right = folder / "right.avi";
+  // Flat grey frames of growing brightness; the right half is brighter by 100.
+  auto put_video = [](const std::string& path, int frames, int base) {
+    std::vector<Image> all;
+    for (int i = 0; i < frames; ++i) {
+      Image frame(64, 32);
+      for (int y = 0; y < 32; ++y)
+        for (int x = 0; x < 64 * 3; ++x)
+          frame.row(y)[x] = static_cast<std::uint8_t>(base + 10 * i + (x < 32 * 3 ? 0 : 100));
+      all.push_back(std::move(frame));
+    }
+    test::put(path, test::avi_file(all, 25));
+  };
+  put_video(left, 5, 20);
+  put_video(right, 4, 60);
+  put_image(folder / "a.png", 1);
+  test::error_of(ErrorKind::kUsage, [&] { open_pairs({.left = left, .right = folder / "a.png"}); });
+  if (!test::has_video_module()) {
+    const auto message =
+        test::error_of(ErrorKind::kUsage, [&] { open_pairs({.left = left, .right = right}); });
+    EXPECT_TRUE(contains(message, "NMRF_BUILD_EVAL"));
+    GTEST_SKIP() << "skipped: the module for videos is not built (NMRF_BUILD_EVAL)";
+  }
   auto source = open_pairs({.left = left, .right = right});
   EXPECT_EQ(source->total(), 4);
   ASSERT_TRUE(source->frame_rate());
   EXPECT_NEAR(*source->frame_rate(), 25, 0.1);
   InputPair pair;
-  test::Warnings warnings;
+  std::vector<std::string> warnings;
+  set_log_sink([&](LogLevel level, const std::string& text) {
+    if (level == LogLevel::kWarning) warnings.push_back(text);
+  });
   int count = 0;
   while (source->next(pair)) {
     ASSERT_FALSE(pair.error);
     EXPECT_EQ(pair.stem, fmt::format("left_{:06}", count));
-    EXPECT_NEAR(pair.left.at<cv::Vec3b>(16, 8)[1], 20 + 10 * count, 3);
-    EXPECT_NEAR(pair.right.at<cv::Vec3b>(16, 8)[1], 60 + 10 * count, 3);
+    EXPECT_NEAR(test::value(pair.left, 16, 8, 1), 20 + 10 * count, 3);
+    EXPECT_NEAR(test::value(pair.right, 16, 8, 1), 60 + 10 * count, 3);
     ++count;
   }
+  set_log_sink({});
   EXPECT_EQ(count, 4);
-  ASSERT_EQ(warnings.texts().size(), 1u) << "the videos differ in length";
-  EXPECT_TRUE(contains(warnings.texts()[0], "right.avi ends after 4 frames"));
+  ASSERT_EQ(warnings.size(), 1u) << "the videos differ in length";
+  EXPECT_TRUE(contains(warnings[0], "right.avi ends after 4 frames"));
 
   source = open_pairs({.left = left, .side_by_side = true});
   count = 0;
   while (source->next(pair)) {
     ASSERT_FALSE(pair.error);
-    EXPECT_EQ(pair.left.size(), cv::Size(32, 32));
-    EXPECT_NEAR(pair.right.at<cv::Vec3b>(16, 16)[0] - pair.left.at<cv::Vec3b>(16, 16)[0], 100, 6);
+    EXPECT_EQ(pair.left.width(), 32);
+    EXPECT_EQ(pair.left.height(), 32);
+    EXPECT_NEAR(test::value(pair.right, 16, 16, 0) - test::value(pair.left, 16, 16, 0), 100, 6);
     ++count;
   }
   EXPECT_EQ(count, 5);
 
-  put_image(folder / "a.png", 1);
-  test::error_of(ErrorKind::kUsage, [&] { open_pairs({.left = left, .right = folder / "a.png"}); });
   write_file(folder / "bad.avi", "no video");
   auto message = test::error_of(ErrorKind::kInput,
                                 [&] { open_pairs({.left = folder / "bad.avi", .right = right}); });

@@ -1,4 +1,4 @@
-#include "data/pair_source.h"
+#include "io/pair_source.h"
 
 #include <glob.h>
 
@@ -6,17 +6,17 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <opencv2/core/utils/logger.hpp>
-#include <opencv2/videoio.hpp>
+#include <new>
 #include <set>
 #include <vector>
 
 #include "core/check.h"
 #include "core/log.h"
-#include "data/list_file.h"
-#include "data/scan.h"
 #include "io/codec.h"
-#include "nmrf/image.h"
+#include "io/folders.h"
+#include "io/list_file.h"
+#include "io/video.h"
+#include "nmrf/files.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -169,19 +169,29 @@ std::vector<Entry> match(const std::vector<Candidate>& left, const std::vector<C
   return entries;
 }
 
+Image rgb8(Image image, const std::string& name) {
+  const bool done = image.channels() == 3 && image.bits() == 8;
+  return done ? std::move(image) : to_rgb8(image, name);
+}
+
 // Cuts both halves out of a picture that shows the two views side by side.
-void cut_halves(const cv::Mat& whole, const std::string& name, InputPair& pair) {
-  check(whole.cols >= 2 && whole.cols % 2 == 0, ErrorKind::kInput,
-        "{}: is {} pixels wide; two views side by side have an even width", name, whole.cols);
-  pair.left = whole.colRange(0, whole.cols / 2).clone();
-  pair.right = whole.colRange(whole.cols / 2, whole.cols).clone();
+void cut_halves(const Image& whole, const std::string& name, InputPair& pair) {
+  check(whole.width() >= 2 && whole.width() % 2 == 0, ErrorKind::kInput,
+        "{}: is {} pixels wide; two views side by side have an even width", name, whole.width());
+  ImageView half = whole;
+  half.width /= 2;
+  half.stride = static_cast<std::ptrdiff_t>(whole.row_bytes());
+  pair.left = to_rgb8(half, name);
+  half.data = whole.row(0) + half.row_bytes();
+  pair.right = to_rgb8(half, name);
 }
 
 void check_sizes(const InputPair& pair) {
-  check(pair.left.size() == pair.right.size(), ErrorKind::kInput,
+  check(pair.left.width() == pair.right.width() && pair.left.height() == pair.right.height(),
+        ErrorKind::kInput,
         "{} is {} x {} pixels, but {} is {} x {}; the two images of a rectified pair have one size",
-        pair.left_name, pair.left.cols, pair.left.rows, pair.right_name, pair.right.cols,
-        pair.right.rows);
+        pair.left_name, pair.left.width(), pair.left.height(), pair.right_name, pair.right.width(),
+        pair.right.height());
 }
 
 // Runs `read`, which fills the images; what it throws becomes the pair's error.
@@ -192,13 +202,10 @@ void guarded(InputPair& pair, Read&& read) {
     check_sizes(pair);
   } catch (const Error& error) {
     pair.error = error;
-  } catch (const cv::Exception& error) {
-    pair.error = Error(ErrorKind::kInput, pair.left_name + ": " + error.what());
+  } catch (const std::bad_alloc&) {
+    pair.error = Error(ErrorKind::kDevice, pair.left_name + ": there is not enough memory for it");
   }
-  if (pair.error) {
-    pair.left.release();
-    pair.right.release();
-  }
+  if (pair.error) pair.left = pair.right = Image();
 }
 
 class PictureSource : public PairSource {
@@ -218,8 +225,8 @@ class PictureSource : public PairSource {
       if (entry.right.empty()) {
         cut_halves(read_image(entry.left), pair.left_name, pair);
       } else {
-        pair.left = read_image(entry.left);
-        pair.right = read_image(entry.right);
+        pair.left = rgb8(read_image(entry.left), pair.left_name);
+        pair.right = rgb8(read_image(entry.right), pair.right_name);
       }
     });
     return true;
@@ -233,31 +240,18 @@ class PictureSource : public PairSource {
   std::size_t at_ = 0;
 };
 
-// Keeps OpenCV from printing while it lives.
-class QuietOpenCv {
- public:
-  QuietOpenCv() : before_(cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT)) {}
-  ~QuietOpenCv() { cv::utils::logging::setLogLevel(before_); }
-  QuietOpenCv(const QuietOpenCv&) = delete;
-  QuietOpenCv& operator=(const QuietOpenCv&) = delete;
-
- private:
-  cv::utils::logging::LogLevel before_;
-};
-
 class VideoSource : public PairSource {
  public:
   // `right` empty: the frames of `left` hold both views.
-  VideoSource(const std::string& left, const std::string& right) : names_{left, right} {
-    open(left_, left);
-    if (!right.empty()) open(right_, right);
-    prefix_ = fs::path(left).stem().string();
-  }
+  VideoSource(const std::string& left, const std::string& right)
+      : left_(open_video(left)),
+        right_(right.empty() ? nullptr : open_video(right)),
+        names_{left, right},
+        prefix_(fs::path(left).stem().string()) {}
   bool next(InputPair& pair) override {
-    cv::Mat first, second;
-    bool two = right_.isOpened();
-    bool has_left = left_.read(first) && !first.empty();
-    bool has_right = two ? right_.read(second) && !second.empty() : has_left;
+    Image first, second;
+    bool has_left = left_->next(first);
+    bool has_right = right_ ? right_->next(second) : has_left;
     if (has_left != has_right)
       log_warning("{} ends after {} frames, {} goes on; the rest is left out",
                   names_[has_left ? 1 : 0], index_, names_[has_left ? 0 : 1]);
@@ -270,46 +264,27 @@ class VideoSource : public PairSource {
     pair.index = index_++;
     pair.stem = fmt::format("{}_{:06}", prefix_, pair.index);
     pair.left_name = fmt::format("{}, frame {}", names_[0], pair.index);
-    pair.right_name = two ? fmt::format("{}, frame {}", names_[1], pair.index) : pair.left_name;
+    pair.right_name = right_ ? fmt::format("{}, frame {}", names_[1], pair.index) : pair.left_name;
     guarded(pair, [&] {
-      cv::Mat left = to_bgr8(first, pair.left_name);
-      if (two) {
-        pair.left = left.clone();  // the capture may use the frame's memory again
-        pair.right = to_bgr8(second, pair.right_name).clone();
+      if (right_) {
+        pair.left = rgb8(std::move(first), pair.left_name);
+        pair.right = rgb8(std::move(second), pair.right_name);
       } else {
-        cut_halves(left, pair.left_name, pair);
+        cut_halves(first, pair.left_name, pair);
       }
     });
     return true;
   }
   std::optional<std::int64_t> total() const override {
-    double frames = left_.get(cv::CAP_PROP_FRAME_COUNT);
-    if (right_.isOpened()) frames = std::min(frames, right_.get(cv::CAP_PROP_FRAME_COUNT));
-    if (!(frames >= 1 && frames < 1e12)) return std::nullopt;
-    return static_cast<std::int64_t>(frames);
+    const auto frames = left_->frame_count();
+    if (!right_ || !frames) return frames;
+    const auto others = right_->frame_count();
+    return others ? std::optional(std::min(*frames, *others)) : std::nullopt;
   }
-  std::optional<double> frame_rate() const override {
-    double rate = left_.get(cv::CAP_PROP_FPS);
-    if (!(rate > 0 && rate < 1e6)) return std::nullopt;
-    return rate;
-  }
+  std::optional<double> frame_rate() const override { return left_->frame_rate(); }
 
  private:
-  static void open(cv::VideoCapture& capture, const std::string& path) {
-    check(fs::is_regular_file(path), ErrorKind::kInput, "{}: there is no such video", path);
-    bool opened = false;
-    {
-      QuietOpenCv quiet;  // every backend that cannot read it would complain on stderr
-      opened = capture.open(path);
-    }
-    check(opened, ErrorKind::kInput,
-          "{}: cannot be opened as a video. Is the file whole, and was OpenCV built with a decoder "
-          "for it?",
-          path);
-    capture.set(cv::CAP_PROP_ORIENTATION_AUTO, 0);  // turning would break the rectification
-  }
-
-  cv::VideoCapture left_, right_;
+  std::unique_ptr<VideoReader> left_, right_;
   std::string names_[2], prefix_;
   std::int64_t index_ = 0;
 };

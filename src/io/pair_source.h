@@ -9,11 +9,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <opencv2/core.hpp>
 #include <optional>
 #include <string>
 
 #include "nmrf/error.h"
+#include "nmrf/image.h"
 
 namespace nmrf {
 
@@ -30,7 +30,7 @@ struct PairInput {
 };
 
 struct InputPair {
-  cv::Mat left, right;  // CV_8UC3, BGR, the same size; empty when `error` is set
+  Image left, right;  // 8-bit RGB, the same size; empty when `error` is set
   // For naming outputs: unique in the source, no slashes, no extension.
   std::string stem;
   std::string left_name, right_name;  // paths, for messages

@@ -1,4 +1,4 @@
-// Plain text lists of file names: one item a line, columns separated by blanks.
+// Plain text lists of file names: one item per line, columns separated by blanks.
 #pragma once
 
 #include <filesystem>
