@@ -9,8 +9,8 @@ namespace nmrf::kernels {
 void transpose_map(const float* from, std::int64_t stride, std::int64_t channels,
                    std::int64_t width, float* to);
 
-// to[y, x, c] = the mean of from[2 y .. 2 y + 1, 2 x .. 2 x + 1, c]; from: [.., width, channels], an
-// even width. Rows [begin, end) of to.
+// to[y, x, c] = the mean of from[2 y .. 2 y + 1, 2 x .. 2 x + 1, c]; from: [.., width, channels],
+// an even width. Rows [begin, end) of to.
 void average_2x2(const float* from, std::int64_t width, std::int64_t channels, float* to,
                  std::int64_t begin, std::int64_t end);
 

@@ -46,6 +46,9 @@ class Engine {
 // The runtime on the CPU.
 std::unique_ptr<Engine> make_runtime_engine(LoadedModel model, ThreadPool& pool);
 
+// A matcher of a network that is in memory already. Throws as Matcher::load() does.
+Matcher make_matcher(LoadedModel model, const MatcherOptions& options);
+
 // An engine that takes over from the runtime, for the devices it serves; null: none for this one.
 using EngineFactory = std::unique_ptr<Engine> (*)(const std::filesystem::path& model,
                                                   const MatcherOptions& options);

@@ -54,8 +54,8 @@ void mirror(Map<T>& map) {
 void warn_of_limit(const FloatMap& disparity, int max_disp) {
   // The last plane stands for max_disp - 8; beyond it nothing can be found.
   const auto limit = static_cast<float>(max_disp - 12);
-  const auto near_limit = std::count_if(disparity.begin(), disparity.end(),
-                                        [&](float value) { return value > limit; });
+  const auto near_limit =
+      std::count_if(disparity.begin(), disparity.end(), [&](float value) { return value > limit; });
   const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.size());
   if (share > 0.02)
     log_warning(
@@ -220,8 +220,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
       call.pass->run(input, result);
     }
   }
-  if ((how.full_size || choose) &&
-      (result.map.width() != width || result.map.height() != height)) {
+  if ((how.full_size || choose) && (result.map.width() != width || result.map.height() != height)) {
     const float grown = static_cast<float>(width) / static_cast<float>(result.map.width());
     resize(call, result.map, width, height, grown, call.swap);
     std::swap(result.map, call.swap);
@@ -229,7 +228,8 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     std::swap(result.confidence, call.swap);
   }
 
-  const Image& seen = result.map.width() == width && result.map.height() == height ? call.left : *left;
+  const Image& seen =
+      result.map.width() == width && result.map.height() == height ? call.left : *left;
   call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool);
   call.weighted_median.apply(result.map, seen, o.median, pool);
   for (std::size_t i = 0; i < result.mask.size(); ++i)
@@ -275,9 +275,7 @@ void check_options(const MatcherOptions& options) {
         "threads is {}; expected 1 to 1024", options.threads.value_or(0));
 }
 
-void finish_loading(LoadedModel& model, const MatcherOptions& options) {
-  if (!model.trained)
-    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model.path);
+void set_max_disp(LoadedModel& model, const MatcherOptions& options) {
   if (!options.max_disp) return;
   const int planes = (*options.max_disp + 7) / 8, labels = model.network->options().labels;
   check(planes >= labels, ErrorKind::kUsage,
@@ -288,37 +286,39 @@ void finish_loading(LoadedModel& model, const MatcherOptions& options) {
 
 }  // namespace
 
-Matcher Matcher::load(const std::filesystem::path& model, const MatcherOptions& options) {
+Matcher make_matcher(LoadedModel model, const MatcherOptions& options) {
   check_options(options);
-  auto state = std::make_unique<State>(options.threads.value_or(usable_cores()));
-  if (EngineFactory factory = engine_factory()) state->engine = factory(model, options);
-  if (!state->engine) {
-    check(options.device == "auto" || options.device == "cpu", ErrorKind::kDevice,
-          "device '{}' needs the training component with a libtorch built for it; this library "
-          "runs on the CPU",
-          options.device);
-    LoadedModel loaded = load_model(model, options.set);
-    finish_loading(loaded, options);
-    state->engine = make_runtime_engine(std::move(loaded), state->pool);
-  }
+  if (!model.trained)
+    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model.path);
+  set_max_disp(model, options);
+  auto state = std::make_unique<Matcher::State>(options.threads.value_or(usable_cores()));
+  state->engine = make_runtime_engine(std::move(model), state->pool);
   return Matcher(std::move(state));
 }
 
-Matcher Matcher::load(std::span<const std::byte> model, const MatcherOptions& options) {
+Matcher Matcher::load(const std::filesystem::path& model, const MatcherOptions& options) {
   check_options(options);
+  if (EngineFactory factory = engine_factory()) {
+    auto state = std::make_unique<State>(options.threads.value_or(usable_cores()));
+    state->engine = factory(model, options);
+    if (state->engine) return Matcher(std::move(state));
+  }
+  check(options.device == "auto" || options.device == "cpu", ErrorKind::kDevice,
+        "device '{}' needs the training component with a libtorch built for it; this library "
+        "runs on the CPU",
+        options.device);
+  return make_matcher(load_model(model, options.set), options);
+}
+
+Matcher Matcher::load(std::span<const std::byte> model, const MatcherOptions& options) {
   check(options.device == "auto" || options.device == "cpu", ErrorKind::kDevice,
         "a model in memory runs on the CPU, not on '{}'", options.device);
-  auto state = std::make_unique<State>(options.threads.value_or(usable_cores()));
-  LoadedModel loaded = load_model(model, "the model in memory", options.set);
-  finish_loading(loaded, options);
-  state->engine = make_runtime_engine(std::move(loaded), state->pool);
-  return Matcher(std::move(state));
+  return make_matcher(load_model(model, "the model in memory", options.set), options);
 }
 
 void Matcher::match(const ImageView& left, const ImageView& right, const MatchOptions& how,
                     Disparity& result) const {
-  check(left.empty() || right.empty() ||
-            (left.width == right.width && left.height == right.height),
+  check(left.empty() || right.empty() || (left.width == right.width && left.height == right.height),
         ErrorKind::kInput,
         "the left image is {}x{} and the right one {}x{}; a rectified pair has one size",
         left.width, left.height, right.width, right.height);

@@ -22,8 +22,7 @@ CostScore::CostScore(Parameters& parameters, const ModelOptions& o)
   const char* names[3] = {"dpn.mlp.0", "dpn.mlp.2", "dpn.mlp.4"};
   for (int i = 0; i < 3; ++i) {
     const std::int64_t in = wide[i], out = wide[i + 1];
-    const auto weight =
-        parameters.take(std::string(names[i]) + ".weight", {out, in, kTaps});
+    const auto weight = parameters.take(std::string(names[i]) + ".weight", {out, in, kTaps});
     const auto bias = parameters.take(std::string(names[i]) + ".bias", {out});
     if (weight.empty()) continue;
     const auto deep = static_cast<std::size_t>(in * kTaps), n = static_cast<std::size_t>(out);

@@ -1,5 +1,5 @@
-// Cost volume (paper section 3.3): group-wise correlation of the coarse features, its matching score
-// along the disparity planes, and the softmax of that score.
+// Cost volume (paper section 3.3): group-wise correlation of the coarse features, its matching
+// score along the disparity planes, and the softmax of that score.
 #pragma once
 
 #include "kernels/label_volume.h"
@@ -12,10 +12,10 @@ namespace nmrf {
 // Of a coarse grid [h, w]; a plane is one coarse pixel of disparity.
 struct CostVolume {
   std::int64_t height = 0, width = 0, planes = 0, groups = 0, labels = 0;
-  Buffer<float> correlation;   // [h, w, planes, groups]
-  Buffer<float> cost;          // [h, w, planes], before the softmax
-  Buffer<float> probability;   // [h, w, planes]
-  Buffer<std::int64_t> modals; // [h, w, k]: planes of the k best modals, best first
+  Buffer<float> correlation;    // [h, w, planes, groups]
+  Buffer<float> cost;           // [h, w, planes], before the softmax
+  Buffer<float> probability;    // [h, w, planes]
+  Buffer<std::int64_t> modals;  // [h, w, k]: planes of the k best modals, best first
 
   std::int64_t cells() const { return height * width; }
   kernels::VolumeShape shape() const;

@@ -63,8 +63,8 @@ Winners Inference::decode(Context& context, const TokenGrid& x, const float* lab
   Stage stage(context, "heads");
   const std::int64_t height = x.padding.height, width = x.padding.width, k = x.labels,
                      tokens = width * k;
-  context.count(&StageCost::linear,
-                static_cast<double>(height * tokens) * (offsets_.operations() + scores_.operations()));
+  context.count(&StageCost::linear, static_cast<double>(height * tokens) *
+                                        (offsets_.operations() + scores_.operations()));
   Winners result;
   result.disparity = context.take(height * width * kPatch);
   result.confidence = context.take(height * width * kPatch);

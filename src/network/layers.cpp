@@ -78,8 +78,8 @@ Convolution::Convolution(Parameters& parameters, const std::string& name, std::i
     conv::winograd_weights(weight.data(), size(out), size(in), packed, 0, size(in));
     weights_ = packed;
   } else {
-    const conv::Direct op{1, 1, 1, size(in), size(kernel), size(stride), size(kernel / 2), 1, 1,
-                          size(out)};
+    const conv::Direct op{1, 1, 1,        size(in), size(kernel), size(stride), size(kernel / 2),
+                          1, 1, size(out)};
     float* packed = packed_.take(conv::direct_weights_size(op));
     conv::direct_weights(op, weight.data(), packed);
     weights_ = packed;
@@ -138,8 +138,7 @@ FeatureMap Projection::forward(Context& context, const FeatureMap& x) const {
   FeatureMap result = context.map(x.height, x.width, conv1_.out());
   FeatureMap hidden = context.map(x.height, x.width, conv3_.out());
   NormValues norm = take_norm(context, conv3_.out());
-  conv3_.forward(context, {x.values.data()}, x.height, x.width, hidden.values.data(),
-                 &norm);
+  conv3_.forward(context, {x.values.data()}, x.height, x.width, hidden.values.data(), &norm);
   conv1_.forward(context, {hidden.values.data(), norm.norm()}, x.height, x.width,
                  result.values.data());
   return result;
@@ -189,10 +188,11 @@ void TokenProjection::forward(Context& context, std::int64_t rows, tokens::Input
                               tokens::InputRows extra, std::span<const tokens::OutputRows> y,
                               tokens::InputRows residual) const {
   for (int i = 0; i < map_.blocks; ++i)
-    context.count(&StageCost::linear,
-                  2.0 * static_cast<double>(rows) *
-                      static_cast<double>(map_.channels + (map_.block[i].uses_extra ? map_.extra : 0)) *
-                      static_cast<double>(map_.block[i].out));
+    context.count(
+        &StageCost::linear,
+        2.0 * static_cast<double>(rows) *
+            static_cast<double>(map_.channels + (map_.block[i].uses_extra ? map_.extra : 0)) *
+            static_cast<double>(map_.block[i].out));
   share_rows(context, rows, static_cast<std::int64_t>(map_.labels),
              [&](std::size_t begin, std::size_t end) {
                tokens::token_projection_forward(map_, x, extra, residual, y.data(), begin, end);
@@ -256,11 +256,10 @@ TokenMlp make_mlp(Parameters& parameters, const std::string& name, std::int64_t 
 
 TokenMlp make_head(Parameters& parameters, const std::string& name, std::int64_t channels,
                    std::int64_t out, const std::string& norm) {
-  return TokenMlp(parameters, channels,
-                  {{name + ".layers.0", channels},
-                   {name + ".layers.1", channels},
-                   {name + ".layers.2", out}},
-                  {.norm = norm, .activation = tokens::Activation::kRelu});
+  return TokenMlp(
+      parameters, channels,
+      {{name + ".layers.0", channels}, {name + ".layers.1", channels}, {name + ".layers.2", out}},
+      {.norm = norm, .activation = tokens::Activation::kRelu});
 }
 
 // ---- Windows -----------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 // made from a list of names has no weights and can only be planned.
 #pragma once
 
+#include <hwy/aligned_allocator.h>
+
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <hwy/aligned_allocator.h>
 
 #include "kernels/maps.h"
 #include "kernels/tiles.h"
@@ -105,9 +105,9 @@ class TokenProjection {
 class TokenMlp {
  public:
   struct Options {
-    std::string entry{};         // name of the Linear a message goes through, or empty
-    std::int64_t message = 0;    // channels of the message
-    std::string norm{};          // name of the LayerNorm, or empty
+    std::string entry{};       // name of the Linear a message goes through, or empty
+    std::int64_t message = 0;  // channels of the message
+    std::string norm{};        // name of the LayerNorm, or empty
     tokens::Activation activation = tokens::Activation::kGelu;
     bool residual = false;
   };

@@ -33,9 +33,9 @@ TokenProjection make_qkv(Parameters& parameters, const std::string& name,
 }  // namespace
 
 tokens::InputRows TokenGrid::inner_row(std::int64_t y) const {
-  return rows_of(static_cast<const float*>(values.data()) +
-                     padding.row_offset(y, labels * channels),
-                 channels);
+  return rows_of(
+      static_cast<const float*>(values.data()) + padding.row_offset(y, labels * channels),
+      channels);
 }
 
 TraceShape TokenGrid::trace_shape() const {
@@ -50,8 +50,8 @@ std::vector<float> TokenGrid::inner_values() const {
   return values_of_rows;
 }
 
-SelfEdgesStep::SelfEdgesStep(Parameters& parameters, const std::string& name,
-                             std::int64_t channels, std::int64_t encoding, std::int64_t heads)
+SelfEdgesStep::SelfEdgesStep(Parameters& parameters, const std::string& name, std::int64_t channels,
+                             std::int64_t encoding, std::int64_t heads)
     : encoding_(encoding),
       heads_(heads),
       qkv_(parameters, name + ".norm1", channels, encoding, 1,
@@ -187,12 +187,11 @@ void NeighbourEdgesStep::forward(Context& context, TokenGrid& x, const float* en
     context.count(&StageCost::attention,
                   2.0 * static_cast<double>(rows * options_.window * options_.window * x.labels) *
                       static_cast<double>(c * terms));
-    window_attention(context, x, options_.heads, options_.window, options_.shift,
-                     options_.own_only, tables_, packed_tables_, qkv.data(), message.data());
+    window_attention(context, x, options_.heads, options_.window, options_.shift, options_.own_only,
+                     tables_, packed_tables_, qkv.data(), message.data());
   }
   mlp_.forward(context, rows, rows_of(static_cast<const float*>(x.values.data()), c),
-               rows_of(static_cast<const float*>(message.data()), c),
-               rows_of(x.values.data(), c));
+               rows_of(static_cast<const float*>(message.data()), c), rows_of(x.values.data(), c));
 }
 
 Buffer<float> encode_labels(Context& context, const WindowPadding& padding, const float* labels,
@@ -218,8 +217,7 @@ MessagePassing::MessagePassing(Parameters& parameters, const std::string& name,
       window_(neighbour.window),
       encoding_range_(encoding_range),
       norm_(name + ".norm"),
-      ffn_(make_mlp(parameters, name + ".ffn", options.observed_channels(), channels_,
-                    channels_)) {
+      ffn_(make_mlp(parameters, name + ".ffn", options.observed_channels(), channels_, channels_)) {
   for (std::int64_t i = 0; i < layers; ++i) {
     const std::string layer = name + ".layers." + std::to_string(i);
     NeighbourOptions step = neighbour;
@@ -227,7 +225,8 @@ MessagePassing::MessagePassing(Parameters& parameters, const std::string& name,
     std::optional<SelfEdgesStep> self_edges;
     if (own_self_edges)
       self_edges.emplace(parameters, layer + ".self_nmp", channels_, step.encoding, step.heads);
-    layers_.push_back({std::move(self_edges), NeighbourEdgesStep(parameters, layer + ".nmp", step)});
+    layers_.push_back(
+        {std::move(self_edges), NeighbourEdgesStep(parameters, layer + ".nmp", step)});
   }
   norm_weight_ = parameters.take(norm_ + ".weight", {channels_});
   norm_bias_ = parameters.take(norm_ + ".bias", {channels_});

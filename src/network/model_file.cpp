@@ -126,9 +126,8 @@ LoadedModel load_model(const std::filesystem::path& path, const std::vector<std:
 
 LoadedModel load_model(std::span<const std::byte> bytes, const std::string& name,
                        const std::vector<std::string>& set) {
-  const FileBytes file{name,
-                       {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
-                       nullptr};
+  const FileBytes file{
+      name, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, nullptr};
   return from_file(read_tensor_file(file), name, set);
 }
 

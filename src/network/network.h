@@ -17,18 +17,18 @@ namespace nmrf {
 
 // H, W: the padded size (multiples of 8).
 struct NetworkOutput {
-  Buffer<float> disparity;          // [H, W] px
-  Buffer<float> confidence;         // [H, W]: posterior probability of the winning label
-  Buffer<float> labels;             // [H/8, W/8, k] candidate labels, coarse pixels
-  Buffer<std::int64_t> seeds;       // [H/8, W/8, k] the planes they started from
+  Buffer<float> disparity;     // [H, W] px
+  Buffer<float> confidence;    // [H, W]: posterior probability of the winning label
+  Buffer<float> labels;        // [H/8, W/8, k] candidate labels, coarse pixels
+  Buffer<std::int64_t> seeds;  // [H/8, W/8, k] the planes they started from
 };
 
 class Network {
  public:
   Network(Parameters& parameters, const ModelOptions& options);
 
-  // left, right: [H, W, 3] RGB 0 to 255, H and W multiples of 8 and at least 32. guide: a map [H, W]
-  // in px found before at another size (extension seed completion); unused unless `guided`.
+  // left, right: [H, W, 3] RGB 0 to 255, H and W multiples of 8 and at least 32. guide: a map [H,
+  // W] in px found before at another size (extension seed completion); unused unless `guided`.
   NetworkOutput forward(Context& context, const FeatureMap& left, const FeatureMap& right,
                         const float* guide = nullptr, bool guided = false) const;
 

@@ -30,8 +30,8 @@ ObservedFeatures::ObservedFeatures(const MatchingMaps& maps, const float* labels
 }
 
 double ObservedFeatures::operations() const {
-  return 2.0 * static_cast<double>(shape_.channels1 +
-                                   (2 * shape_.radius + 1) * 2 * shape_.channels2);
+  return 2.0 *
+         static_cast<double>(shape_.channels1 + (2 * shape_.radius + 1) * 2 * shape_.channels2);
 }
 
 void ObservedFeatures::row(std::int64_t y, float* features) const {

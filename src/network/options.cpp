@@ -104,8 +104,8 @@ void ModelOptions::validate() const {
   positive("refinement.heads", refinement_heads);
   require(refinement_channels % refinement_heads == 0, "refinement.heads", refinement_heads,
           "a divisor of refinement.channels");
-  require(refinement_channels / refinement_heads <= most_depth, "refinement.heads", refinement_heads,
-          "so many that a head has at most 32 channels");
+  require(refinement_channels / refinement_heads <= most_depth, "refinement.heads",
+          refinement_heads, "so many that a head has at most 32 channels");
   require(refinement_window >= 2 && refinement_window <= 32, "refinement.window", refinement_window,
           "2 to 32");
   require(refinement_search >= 0 && refinement_search <= 16, "refinement.search", refinement_search,

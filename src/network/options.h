@@ -97,8 +97,8 @@ struct ModelOptions {
   // enlarged, at most twice and so far that 98 % of the disparities stay below this many pixels;
   // images of more than two megapixels are shrunk to that. 0: only as they are.
   int enlarge = 0;
-  // Every pass is guided by a pass over the images at half their size (seed completion), an enlarged
-  // one by the pass before it.
+  // Every pass is guided by a pass over the images at half their size (seed completion), an
+  // enlarged one by the pass before it.
   bool guide = false;
   // Radii in pixels of hole filling and of the edge-aware weighted median; 0: none.
   int fill = 0;

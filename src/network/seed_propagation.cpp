@@ -40,8 +40,8 @@ SeedStep::SeedStep(Parameters& parameters, const std::string& name, const ModelO
             .residual = true}) {
   const std::int64_t c = cross_ ? o.propagation_channels / 2 : o.propagation_channels;
   for (int side = 0; side < (cross_ ? 2 : 1); ++side) {
-    const auto weight = parameters.take(
-        name + ".attns." + std::to_string(side) + ".get_v.weight", {c, 1, 3, 3});
+    const auto weight =
+        parameters.take(name + ".attns." + std::to_string(side) + ".get_v.weight", {c, 1, 3, 3});
     if (weight.empty()) continue;
     auto tap = [&](std::int64_t channel, std::int64_t y, std::int64_t x) {
       return weight[static_cast<std::size_t>((channel * 3 + y) * 3 + x)];
@@ -63,13 +63,11 @@ SeedStep::SeedStep(Parameters& parameters, const std::string& name, const ModelO
   }
 }
 
-void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv,
-                     float* message) const {
+void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv, float* message) const {
   const std::int64_t c = x.channels, k = x.labels, height = x.padding.padded_height(),
                      width = x.padding.padded_width();
-  context.count(&StageCost::attention,
-                4.0 * static_cast<double>(x.rows() * k * (height + width)) *
-                    static_cast<double>(c / 2));
+  context.count(&StageCost::attention, 4.0 * static_cast<double>(x.rows() * k * (height + width)) *
+                                           static_cast<double>(c / 2));
   for (int side = 0; side < 2; ++side) {
     // The columns' tokens are given with the two grid strides exchanged.
     auto tokens = [&](auto* data, std::int64_t stride) {
@@ -102,13 +100,11 @@ void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv,
   }
 }
 
-void SeedStep::local(Context& context, const TokenGrid& x, const float* qkv,
-                     float* message) const {
+void SeedStep::local(Context& context, const TokenGrid& x, const float* qkv, float* message) const {
   const std::int64_t c = x.channels, k = x.labels, height = x.padding.padded_height(),
                      width = x.padding.padded_width();
-  context.count(&StageCost::attention,
-                4.0 * static_cast<double>(x.rows() * window_ * window_ * k) *
-                    static_cast<double>(c));
+  context.count(&StageCost::attention, 4.0 * static_cast<double>(x.rows() * window_ * window_ * k) *
+                                           static_cast<double>(c));
   window_attention(context, x, heads_, window_, shift_, /*own_only=*/true, {}, no_tables_, qkv,
                    message);
   // The locally-enhanced term: of the eight neighbours the sum over their labels, of the pixel
@@ -200,7 +196,9 @@ TokenGrid SeedPropagation::embed(Context& context, const LabelSeeds& seeds) cons
   const std::int64_t c = options_.propagation_channels, k = volume.labels;
   const bool windows = options_.seed_neighbourhood == SeedNeighbourhood::kLocal;
   TokenGrid x{WindowPadding(volume.height, volume.width, windows ? options_.propagation_window : 1),
-              k, c, {}};
+              k,
+              c,
+              {}};
   const std::int64_t tokens = volume.cells() * k,
                      around = volume.groups * (2 * options_.cost_radius + 1);
   Buffer<float> unpadded = context.take(tokens * c);
@@ -222,8 +220,8 @@ TokenGrid SeedPropagation::embed(Context& context, const LabelSeeds& seeds) cons
         planes.data()[i] = static_cast<float>(seeds.planes()[i]);
     });
     const WindowPadding none(volume.height, volume.width, 1);
-    Buffer<float> encoding = encode_labels(context, none, planes.data(), k, kCoarseRange,
-                                           options_.encoding_frequencies);
+    Buffer<float> encoding =
+        encode_labels(context, none, planes.data(), k, kCoarseRange, options_.encoding_frequencies);
     const tokens::OutputRows out[1] = {output(unpadded.data(), c)};
     proj_.forward(context, tokens, input(feature.data(), c),
                   input(encoding.data(), options_.encoding_channels()), out);
@@ -267,8 +265,7 @@ Buffer<float> SeedPropagation::forward(Context& context, const LabelSeeds& seeds
   }
   Stage stage(context, "heads");
   const std::int64_t tokens = volume.width * k;
-  context.count(&StageCost::linear,
-                static_cast<double>(volume.cells() * k) * head_.operations());
+  context.count(&StageCost::linear, static_cast<double>(volume.cells() * k) * head_.operations());
   Buffer<float> residual = context.take(volume.cells() * k);
   context.share(volume.height, 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y) {

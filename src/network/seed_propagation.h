@@ -14,8 +14,8 @@
 
 namespace nmrf {
 
-// One message passing step among label seeds: cross-shaped stripes (the pixel's column and row, half
-// of the heads each) or local windows, with a locally-enhanced term.
+// One message passing step among label seeds: cross-shaped stripes (the pixel's column and row,
+// half of the heads each) or local windows, with a locally-enhanced term.
 class SeedStep {
  public:
   SeedStep(Parameters& parameters, const std::string& name, const ModelOptions& options,

@@ -10,8 +10,8 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "synth/options.h"
-#include "train/model/nmrf.h"
 #include "train/losses.h"
+#include "train/model/nmrf.h"
 
 namespace nmrf::train {
 

@@ -26,11 +26,8 @@ Tensor to_tensor(const Image& image) {
 // The first rows and columns of [1, H, W].
 void copy_map(const Tensor& map, const Image& image, FloatMap& result) {
   result.resize(image.width(), image.height());
-  const auto values = map[0]
-                          .narrow(0, 0, image.height())
-                          .narrow(1, 0, image.width())
-                          .to(torch::kCPU)
-                          .contiguous();
+  const auto values =
+      map[0].narrow(0, 0, image.height()).narrow(1, 0, image.width()).to(torch::kCPU).contiguous();
   std::copy_n(values.data_ptr<float>(), result.size(), result.data());
 }
 
@@ -45,7 +42,8 @@ void copy_labels(const Tensor& labels, CellLabels& result) {
 
 class TorchPass : public EnginePass {
  public:
-  TorchPass(Network network, torch::Device device) : network_(std::move(network)), device_(device) {}
+  TorchPass(Network network, torch::Device device)
+      : network_(std::move(network)), device_(device) {}
 
   void run(const PassInput& input, Disparity& result) override {
     if (input.on_stage) input.on_stage(0, "network");
@@ -115,8 +113,8 @@ class TorchEngine : public Engine {
 
 std::unique_ptr<Engine> make_engine(const std::filesystem::path& model,
                                     const MatcherOptions& options) {
-  const bool cpu = options.device == "cpu" ||
-                   (options.device == "auto" && !torch::cuda::is_available());
+  const bool cpu =
+      options.device == "cpu" || (options.device == "auto" && !torch::cuda::is_available());
   if (cpu && ops::fast_enabled()) return nullptr;
   return std::make_unique<TorchEngine>(model, options);
 }

@@ -35,7 +35,6 @@ struct EnumNames<train::ModalKind> {
 
 namespace nmrf::train {
 
-
 // How the error of a pixel counts in the disparity terms.
 struct ErrorForm {
   bool smooth_l1 = false;

@@ -316,7 +316,7 @@ class Trainer {
     if (!validation_ || stage.scope != Scope::kAll) return;
     average_.swap(network_);
     network_->eval();
-    ValidationResult result = validation_->run(network_, device_, *group_);
+    ValidationResult result = validation_->run(network_, *group_);
     network_->train();
     if (chief()) {
       nlohmann::json line = result.metrics;
@@ -432,7 +432,7 @@ class FolderLock {
 }  // namespace
 
 TrainResult run_training(const TrainConfig& config, const TrainRun& run,
-                  std::shared_ptr<ProcessGroup> group) {
+                         std::shared_ptr<ProcessGroup> group) {
   config.validate();
   // The loader has threads of its own.
   cv::setNumThreads(1);

@@ -37,6 +37,6 @@ struct TrainResult {
 //   log.jsonl, events.*  logs
 // Throws Error; on a lost peer Error(kFailure).
 TrainResult run_training(const TrainConfig& config, const TrainRun& run,
-                  std::shared_ptr<ProcessGroup> group);
+                         std::shared_ptr<ProcessGroup> group);
 
 }  // namespace nmrf::train

@@ -8,10 +8,10 @@
 #include <opencv2/core.hpp>
 
 #include "data/dataset.h"
-#include "train/model/nmrf.h"
 #include "train/batch.h"
 #include "train/config.h"
 #include "train/distributed.h"
+#include "train/model/nmrf.h"
 
 namespace nmrf::train {
 
@@ -25,7 +25,7 @@ class Validation {
  public:
   Validation(std::shared_ptr<const Dataset> dataset, int pairs, double max_disp);
   // Every process measures its share; all get the result.
-  ValidationResult run(Network& network, torch::Device device, ProcessGroup& group) const;
+  ValidationResult run(const Network& network, ProcessGroup& group) const;
 
  private:
   std::shared_ptr<const Dataset> dataset_;

@@ -38,7 +38,10 @@ TEST(ToRgb8, RowsMayBeApartOrBottomUp) {
 
 TEST(ToRgb8, RefusesOthers) {
   const std::uint8_t bytes[64] = {};
-  EXPECT_NE(test::error_of(ErrorKind::kInput, [&] { to_rgb8({bytes, 2, 2, 0, 5}, "cat.png"); })
+  EXPECT_NE(test::error_of(ErrorKind::kInput,
+                           [&] {
+                             to_rgb8({bytes, 2, 2, 0, 5}, "cat.png");
+                           })
                 .find("cat.png"),
             std::string::npos);
   test::error_of(ErrorKind::kInput, [&] { to_rgb8({bytes, 2, 2, 0, 1, 32}); });

@@ -55,7 +55,8 @@ TEST(ThreadPool, ManyCallersAtOnce) {
   for (int caller = 0; caller < 8; ++caller)
     callers.emplace_back([&] {
       for (int round = 0; round < 100; ++round)
-        pool.share(200, 1, [&](std::int64_t begin, std::int64_t end, int) { total += end - begin; });
+        pool.share(200, 1,
+                   [&](std::int64_t begin, std::int64_t end, int) { total += end - begin; });
     });
   for (auto& caller : callers) caller.join();
   EXPECT_EQ(total, 8 * 100 * 200);
@@ -66,7 +67,8 @@ TEST(ThreadPool, NestedWorkRunsInPlace) {
   std::atomic<int> total{0};
   pool.share(20, 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i)
-      pool.share(10, 1, [&](std::int64_t b, std::int64_t e, int) { total += static_cast<int>(e - b); });
+      pool.share(10, 1,
+                 [&](std::int64_t b, std::int64_t e, int) { total += static_cast<int>(e - b); });
   });
   EXPECT_EQ(total, 200);
 }

@@ -111,11 +111,12 @@ TEST(Matcher, MapsHaveTheSizeOfTheImages) {
 }
 
 TEST(Matcher, AcceptsWhatCamerasDeliver) {
-  Image grey(48, 32, 1), grey2(48, 32, 1), colour(48, 32), colour2(48, 32), bgra(48, 32, 4, 8, ChannelOrder::kBgr),
-      deep(48, 32, 1, 16);
+  Image grey(48, 32, 1), grey2(48, 32, 1), colour(48, 32), colour2(48, 32),
+      bgra(48, 32, 4, 8, ChannelOrder::kBgr), deep(48, 32, 1, 16);
   Rng rng(5);
   for (int i = 0; i < 48 * 32; ++i) {
-    const auto a = static_cast<std::uint8_t>(rng.integer(0, 255)), b = static_cast<std::uint8_t>(rng.integer(0, 255));
+    const auto a = static_cast<std::uint8_t>(rng.integer(0, 255)),
+               b = static_cast<std::uint8_t>(rng.integer(0, 255));
     grey.data()[i] = a;
     grey2.data()[i] = b;
     reinterpret_cast<std::uint16_t*>(deep.data())[i] = static_cast<std::uint16_t>(257 * a);
@@ -159,9 +160,9 @@ TEST(Matcher, EnlargesWhereDisparitiesAreSmall) {
   const int shift = 8;  // pixels of disparity
   const ImageView left = columns(wide, 0, 152), right = columns(wide, shift, 152);
   auto load = [](int enlarge) {
-    return Matcher::load(kBundled, options({fmt::format("match.enlarge={}", enlarge),
-                                            "match.guide=false", "match.fill=0",
-                                            "match.median=0"}));
+    return Matcher::load(kBundled,
+                         options({fmt::format("match.enlarge={}", enlarge), "match.guide=false",
+                                  "match.fill=0", "match.median=0"}));
   };
   const Matcher never = load(0);
   const Disparity plain = never.match(left, right, at_scale(1));
@@ -272,13 +273,12 @@ TEST(Matcher, LoadsFromMemory) {
 
 TEST(Matcher, BadInputIsNamed) {
   const Image image = noise_image(40, 40, 1), small = noise_image(40, 31, 1);
-  EXPECT_NE(test::error_of(ErrorKind::kInput,
-                           [&] { matcher().match(image, noise_image(48, 40, 1)); })
-                .find("48x40"),
-            std::string::npos);
   EXPECT_NE(
-      test::error_of(ErrorKind::kInput, [&] { matcher().match(small, small); }).find("32x32"),
+      test::error_of(ErrorKind::kInput, [&] { matcher().match(image, noise_image(48, 40, 1)); })
+          .find("48x40"),
       std::string::npos);
+  EXPECT_NE(test::error_of(ErrorKind::kInput, [&] { matcher().match(small, small); }).find("32x32"),
+            std::string::npos);
   test::error_of(ErrorKind::kInput, [&] { matcher().match({}, {}); });
   ImageView floats = image;
   floats.bits = 32;

@@ -19,9 +19,8 @@ class KeptTrace : public Trace {
     std::vector<float> values;
   };
   void record(const std::string& name, const TraceShape& shape, const float* values) override {
-    const auto count = static_cast<std::size_t>(shape.height * shape.width *
-                                                std::max<std::int64_t>(shape.count, 1) *
-                                                shape.channels);
+    const auto count = static_cast<std::size_t>(
+        shape.height * shape.width * std::max<std::int64_t>(shape.count, 1) * shape.channels);
     entries[name] = {shape, {values, values + count}};
   }
   std::map<std::string, Entry> entries;

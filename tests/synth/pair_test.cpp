@@ -210,8 +210,7 @@ TEST(SynthPair, TakesABaselineAndAFocalLength) {
   SynthPair pair = render_pair(options, 2, 0);
   EXPECT_NEAR(pair.calibration.baseline, 0.54, 1e-6);
   EXPECT_NEAR(pair.calibration.fx, 300, 1e-4);
-  const FloatMap depth =
-      depth_from_disparity(float_map(pair.left_disparity), pair.calibration);
+  const FloatMap depth = depth_from_disparity(float_map(pair.left_disparity), pair.calibration);
   EXPECT_GT(*std::min_element(depth.begin(), depth.end()), 300 * 0.54 / 64 * 0.999);
 }
 

@@ -5,11 +5,11 @@
 #include <iostream>
 
 #include "core/file.h"
-#include "weights/tensor_file.h"
-#include "train/model/golden.h"
-#include "train/model/weights.h"
 #include "support/support.h"
 #include "train/losses.h"
+#include "train/model/golden.h"
+#include "train/model/weights.h"
+#include "weights/tensor_file.h"
 
 namespace nmrf::train {
 namespace {

@@ -21,8 +21,8 @@ void EdgeAwareBlend::add(Context& context, const TokenGrid& x, const float* star
     float *weights = scratch.data() + slot * room, *blended = weights + width * kernels::kSaid;
     for (std::int64_t y = begin; y < end; ++y) {
       weigh_.run(x.inner_row(y), {}, {weights, kernels::kSaid}, 0, width);
-      const kernels::BlendIn in{height,          width, y, 1, weights, start, image.pixels.data(),
-                                image.cells.data()};
+      const kernels::BlendIn in{
+          height, width, y, 1, weights, start, image.pixels.data(), image.cells.data()};
       kernels::blend_cells(in, blended, 0, 1);
       float* to = offsets + y * width * kernels::kPixels;
       for (std::int64_t i = 0; i < width * kernels::kPixels; ++i) to[i] += blended[i];

@@ -37,8 +37,7 @@ void Candidates::take_row(std::int64_t y, const float* disparity, const float* s
       }
     }
     for (std::int64_t block = 0; block < 4; ++block) {
-      const std::int64_t at =
-          ((2 * y + block / 2) * width + 2 * cell + block % 2) * count;
+      const std::int64_t at = ((2 * y + block / 2) * width + 2 * cell + block % 2) * count;
       for (std::int64_t l = 0; l < count; ++l) {
         labels.data()[at + l] = 2 * (disparities[block][l] / 16);
         log_prior.data()[at + l] = std::log(std::max(posteriors[block][l] / 16, 1e-6f));

@@ -90,8 +90,7 @@ void SeedRow::complete(Cell* cells) const {
     const float low = both ? std::min(from_left, from_right) : high;
     if (low == kNone) continue;
     offer(i, low, state, SeedRole::kFarther);
-    if (i < first && first < planes)
-      offer(i, static_cast<float>(first), state, SeedRole::kOutside);
+    if (i < first && first < planes) offer(i, static_cast<float>(first), state, SeedRole::kOutside);
     if (high - low >= kSame) offer(i, high, state, SeedRole::kNearer);
   }
 }

@@ -28,9 +28,9 @@ struct SeedRow {
   // Working memory of one cell.
   struct Cell {
     CellState state;
-    float start, from_right;    // of its best seed, and of the nearest match to its right
-    float right_probability;    // of the best match of the right cell in this column
-    std::int64_t right_seed;    // and its plane
+    float start, from_right;  // of its best seed, and of the nearest match to its right
+    float right_probability;  // of the best match of the right cell in this column
+    std::int64_t right_seed;  // and its plane
   };
 
   std::int64_t width = 0, k = 0, planes = 0;

@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "network/options.h"
 #include "train/model/layers.h"
 #include "train/model/message_passing.h"
-#include "network/options.h"
 #include "train/ops/patches.h"
 
 namespace nmrf::train {

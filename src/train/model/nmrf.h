@@ -5,10 +5,10 @@
 
 #include <vector>
 
+#include "network/options.h"
 #include "train/model/backbone.h"
 #include "train/model/inference.h"
 #include "train/model/layers.h"
-#include "network/options.h"
 #include "train/model/refinement.h"
 #include "train/model/seed_propagation.h"
 
@@ -28,13 +28,14 @@ namespace nmrf {
 template <>
 struct EnumNames<train::Scope> {
   static constexpr std::array<std::pair<train::Scope, const char*>, 3> values{
-      {{train::Scope::kSeeds, "seeds"}, {train::Scope::kProposals, "proposals"}, {train::Scope::kAll, "all"}}};
+      {{train::Scope::kSeeds, "seeds"},
+       {train::Scope::kProposals, "proposals"},
+       {train::Scope::kAll, "all"}}};
 };
 
 }  // namespace nmrf
 
 namespace nmrf::train {
-
 
 struct ForwardOptions {
   Scope scope = Scope::kAll;

@@ -3,9 +3,9 @@
 
 #include <torch/torch.h>
 
+#include "network/options.h"
 #include "train/model/label_seeds.h"
 #include "train/model/layers.h"
-#include "network/options.h"
 
 namespace nmrf::train {
 

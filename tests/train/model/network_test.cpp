@@ -5,15 +5,15 @@
 #include <map>
 
 #include "core/file.h"
-#include "weights/safetensors.h"
 #include "network/flops.h"
 #include "network/formula.h"
+#include "support/support.h"
 #include "train/model/golden.h"
 #include "train/model/refinement.h"
+#include "train/model/switches.h"
 #include "train/model/weights.h"
 #include "train/ops/dispatch.h"
-#include "support/support.h"
-#include "train/model/switches.h"
+#include "weights/safetensors.h"
 
 namespace nmrf::train {
 namespace {

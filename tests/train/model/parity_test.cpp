@@ -2,14 +2,14 @@
 // images. Needs the reference data (see tests/support/support.h).
 #include <gtest/gtest.h>
 
-#include "weights/tensor_file.h"
 #include "network/formula.h"
+#include "support/support.h"
 #include "train/model/golden.h"
 #include "train/model/weights.h"
-#include "nmrf/matcher.h"
 #include "train/ops/cost_volume.h"
 #include "train/ops/dispatch.h"
-#include "support/support.h"
+#include "train/threads.h"
+#include "weights/tensor_file.h"
 
 namespace nmrf::train {
 namespace {

@@ -1,5 +1,5 @@
-// The runtime against the training modules, on their fast kernels and on plain ATen operators, stage
-// by stage, and against the tensors of the published PyTorch network.
+// The runtime against the training modules, on their fast kernels and on plain ATen operators,
+// stage by stage, and against the tensors of the published PyTorch network.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -176,7 +176,8 @@ TEST(RuntimeParity, PublishedTensors) {
   KeptTrace trace;
   const auto run = nmrf::test::run_network(*model.network, to_image(load("left")[0]),
                                            to_image(load("right")[0]), 2, &trace);
-  auto seeds = torch::from_blob(const_cast<int64_t*>(run.seeds.data()), {1, 12, 20, 4}, torch::kLong);
+  auto seeds =
+      torch::from_blob(const_cast<int64_t*>(run.seeds.data()), {1, 12, 20, 4}, torch::kLong);
   const auto order = test::label_order(seeds, load("label_seeds"));
   int compared = 0;
   for (const auto& [name, entry] : trace.entries) {
