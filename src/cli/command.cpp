@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <regex>
-#include <thread>
 
 #include "core/check.h"
+#include "core/cores.h"
 #include "nmrf/log.h"
 
 namespace nmrf::cli {
@@ -56,7 +56,7 @@ int CommonOptions::thread_count() const {
   if (threads > 0) return threads;
   if (const char* named = std::getenv("OMP_NUM_THREADS"))
     if (const int count = std::atoi(named); count > 0) return std::min(count, 1024);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return usable_cores();
 }
 
 int parse(CLI::App& app, int argc, char** argv) {

@@ -1,16 +1,12 @@
 #include "nmrf/matcher.h"
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 #include "core/check.h"
+#include "core/cores.h"
 #include "core/log.h"
 #include "core/quantile.h"
 #include "kernels/resample.h"
@@ -28,14 +24,6 @@ constexpr double kMostPixels = 2e6;
 
 double within_most_pixels(int width, int height) {
   return std::sqrt(kMostPixels / (static_cast<double>(width) * height));
-}
-
-int usable_cores() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-#endif
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 void mirror(Image& image) {
