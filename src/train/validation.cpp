@@ -115,11 +115,17 @@ cv::Mat training_picture(const NetworkOutput& out, const Batch& batch) {
   }
   // One range for both; where a crop has no truth, the prediction's own.
   const double known = valid.to(torch::kFloat).mean().item<double>();
-  const ColorRange range = robust_range(known > 0 ? truth : prediction);
-  cv::Mat colors = colorize(truth, Colormap::kTurbo, range);
+  const ColorRange range = robust_range(float_map(known > 0 ? truth : prediction));
+  auto colours_of = [&](const cv::Mat& map) {
+    Image picture = colorize(float_map(map), Colormap::kTurbo, range);
+    cv::Mat bgr;
+    cv::cvtColor(mat(picture), bgr, cv::COLOR_RGB2BGR);
+    return bgr;
+  };
+  cv::Mat colors = colours_of(truth);
   if (known < 0.5) cv::dilate(colors, colors, cv::Mat());  // single points are hard to see
   cv::vconcat(rows, colors, rows);
-  cv::vconcat(rows, colorize(prediction, Colormap::kTurbo, range), rows);
+  cv::vconcat(rows, colours_of(prediction), rows);
   return rows;
 }
 
