@@ -21,16 +21,16 @@ torch::Tensor tensor_of(const Image& image, int64_t batch) {
   auto bytes = torch::from_blob(const_cast<std::uint8_t*>(image.data()),
                                 {1, image.height(), image.width(), 3}, torch::kByte);
   auto planes = bytes.permute({0, 3, 1, 2}).to(torch::kFloat);
-  return pad_images(planes).expand({batch, -1, -1, -1}).contiguous();
+  return train::pad_images(planes).expand({batch, -1, -1, -1}).contiguous();
 }
 
 // One modal per cell, at its first pixel.
-Truth truth_of(const FloatMap& map, int64_t batch, int64_t height, int64_t width) {
+train::Truth truth_of(const FloatMap& map, int64_t batch, int64_t height, int64_t width) {
   using torch::indexing::Slice;
   auto values = torch::full({height, width}, std::numeric_limits<float>::infinity());
   auto given = torch::from_blob(const_cast<float*>(map.data()), {map.height(), map.width()});
   values.index_put_({Slice(0, map.height()), Slice(0, map.width())}, given);
-  Truth truth;
+  train::Truth truth;
   truth.disparity = values.expand({batch, height, width}).contiguous();
   truth.valid = truth.disparity.isfinite();
   auto first = truth.disparity.index({Slice(), Slice(0, height, 8), Slice(0, width, 8)});
@@ -46,7 +46,7 @@ class LibtorchSubject : public BenchSubject {
       : settings_(settings),
         threads_(threads),
         fast_(fast),
-        network_(load_model(settings.model, settings.set).network) {
+        network_(train::load_model(settings.model, settings.set).network) {
     if (!settings_.train) {
       network_->eval();
       return;
@@ -81,15 +81,15 @@ class LibtorchSubject : public BenchSubject {
  private:
   std::vector<float> step(const BenchScene& scene, const torch::Tensor& left,
                           const torch::Tensor& right) {
-    const Truth truth = truth_of(scene.truth, settings_.batch, left.size(2), left.size(3));
+    const train::Truth truth = truth_of(scene.truth, settings_.batch, left.size(2), left.size(3));
     optimizer_->zero_grad();
-    NetworkOutput out = network_->forward(left, right, {.every_layer = true});
-    Losses losses;
+    train::NetworkOutput out = network_->forward(left, right, {.every_layer = true});
+    train::Losses losses;
     {
       StageScope stage("losses");
-      LossOptions options;
+      train::LossOptions options;
       options.max_disp = network_->options().max_disp;
-      losses = compute_losses(out, truth, options);
+      losses = train::compute_losses(out, truth, options);
     }
     {
       StageScope stage("backward");
@@ -104,8 +104,8 @@ class LibtorchSubject : public BenchSubject {
   BenchSettings settings_;
   int threads_;
   bool fast_;
-  Network network_;
-  std::optional<AdamW> optimizer_;
+  train::Network network_;
+  std::optional<train::AdamW> optimizer_;
   std::vector<torch::Tensor> start_;
 };
 

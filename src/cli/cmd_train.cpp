@@ -128,13 +128,13 @@ int cmd_train(int argc, char** argv) {
   if (!init.empty()) set.push_back("model.init=" + nlohmann::json(init).dump());
   if (!cache.empty()) set.push_back("data.cache=" + nlohmann::json(cache).dump());
   if (!freeze.empty())
-    for (int i = 1; i <= TrainConfig::kStages; ++i)
+    for (int i = 1; i <= train::TrainConfig::kStages; ++i)
       set.push_back(fmt::format("stage{}.freeze={}", i, nlohmann::json(freeze).dump()));
   if (resume && config_file.empty() && std::filesystem::exists(output + "/config.toml"))
     config_file = output + "/config.toml";
   check(!config_file.empty(), ErrorKind::kUsage,
         "nmrf train needs --config FILE (configs/ has four), or --resume with the folder of a run");
-  TrainConfig config = read_config(config_file, set);
+  train::TrainConfig config = train::read_config(config_file, set);
   if (show) {
     print(to_toml(to_json_object(config)));
     return 0;
@@ -144,19 +144,19 @@ int cmd_train(int argc, char** argv) {
 
   train::set_threads(common.thread_count());
   train::warn_of_slow_blas();
-  TrainRun run;
+  train::TrainRun run;
   run.folder = output;
   run.resume = resume;
   run.max_minutes = minutes;
-  run.device = choose_device(device).str();
-  auto group = ProcessGroup::from_environment(config.timeout, run.device != "cpu");
+  run.device = train::choose_device(device).str();
+  auto group = train::ProcessGroup::from_environment(config.timeout, run.device != "cpu");
   watch_interrupts();
   run.stop = [] { return interrupted(); };
   const bool chief = group->rank() == 0;
   run.progress = [&](const std::string& line) {
     if (chief && !common.quiet) log_info("{}", line);
   };
-  TrainResult result = run_training(config, run, group);
+  train::TrainResult result = train::run_training(config, run, group);
   if (chief)
     print(fmt::format(
         "{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "
