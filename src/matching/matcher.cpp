@@ -191,7 +191,6 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   if (choose) {
     const double enlarged = best_scale(result.map, {}, call.known);
     if (enlarged > 1) {
-      log_debug("matched again at {:.2f} times the size", enlarged);
       resize(call, *left, enlarged, call.finer_left);
       resize(call, *right, enlarged, call.finer_right);
       input.left = &call.finer_left;

@@ -339,7 +339,7 @@ TEST(Matcher, CallsOfASizeSeenBeforeAllocateNothing) {
     for (int threads : {1, 2}) {
       const Matcher reused = Matcher::load(model, options({}, {}, threads));
       Disparity result;
-      for (int i = 0; i < 20; ++i)
+      for (int i = 0; i < 8; ++i)
         reused.match(left, right, {}, result);  // each thread meets each kernel
       const std::size_t before = test::allocations();
       reused.match(left, right, {}, result);
