@@ -6,6 +6,7 @@
 
 #include "core/fields.h"
 #include "data/synth/builder.h"
+#include "data/synth/caster.h"
 
 namespace nmrf {
 
@@ -50,6 +51,10 @@ void build_park(Builder& b, Dice& dice, StereoCamera& camera);
 void build_still(Builder& b, Dice& dice, StereoCamera& camera);
 void build_flying(Builder& b, Dice& dice, StereoCamera& camera);
 void build_layers(Builder& b, Dice& dice, StereoCamera& camera);
+// Adds floating objects to a finished scene: anywhere in the view, in front of what `caster` finds
+// there, with uniform disparity from the depth `near` (metres) on.
+void add_floaters(Builder& b, Dice& dice, const Caster& caster, const StereoCamera& camera,
+                  float near, int count);
 
 // Sun, sky and haze of a random day; used by the outdoor scenes.
 void daylight(Builder& b, Dice& dice);
