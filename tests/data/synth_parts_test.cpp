@@ -343,14 +343,29 @@ TEST(SynthScene, LowSunStandsJustAboveTheHorizon) {
   EXPECT_GT(highest, 0.5f);
 }
 
-TEST(SynthScene, FencesAreAddedToStreets) {
-  SynthOptions none, many;
-  none.thin = many.thin = 0;
-  many.fences = 6;
-  std::size_t before = 0, after = 0;
-  for (std::uint64_t seed = 0; seed < 6; ++seed)
-    before += street(none, seed).triangles().size(), after += street(many, seed).triangles().size();
-  EXPECT_GT(static_cast<double>(after), 1.01 * static_cast<double>(before));
+TEST(SynthScene, FencesStandBetweenKerbAndWall) {
+  SynthOptions options;
+  MaterialMaker make(options);
+  for (int count : {0, 5}) {
+    options.fences = count;
+    Scene scene;
+    Builder builder(options, make, scene, 0.002f);
+    Dice dice(6), untouched(6);
+    int placed = 0;
+    add_fences(builder, dice, 3, [&](float off, float z) {
+      ++placed;
+      EXPECT_GE(off, 0);
+      EXPECT_LT(off, 3);
+      EXPECT_GE(z, 4);
+      return Transform::move({off, 0, z});
+    });
+    EXPECT_EQ(placed, count);
+    EXPECT_EQ(scene.object_count() - 1, count);  // one object each
+    EXPECT_EQ(scene.triangles().empty(), count == 0);
+    if (count == 0) {
+      EXPECT_EQ(dice.next(), untouched.next());  // streets without them are as they were
+    }
+  }
 }
 
 TEST(SynthScene, NearDisparityIsUniformOverAFactorOfTen) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "core/fields.h"
@@ -56,6 +57,10 @@ void build_layers(Builder& b, Dice& dice, StereoCamera& camera);
 void add_floaters(Builder& b, Dice& dice, const Caster& caster, const StereoCamera& camera,
                   float near, int count);
 
+// The setting `fences`, for one side of a street: `beside` gives the place `off` metres from the
+// kerb, less than `walk`, at the distance z.
+void add_fences(Builder& b, Dice& dice, float walk,
+                const std::function<Transform(float off, float z)>& beside);
 // Sun, sky and haze of a random day; used by the outdoor scenes.
 void daylight(Builder& b, Dice& dice);
 // A few lamps around `center` at a distance of about `reach` metres; used indoors.
