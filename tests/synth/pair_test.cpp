@@ -93,6 +93,38 @@ TEST_P(SynthKind, ObjectsOfBothViewsAgree) {
   EXPECT_GE(objects.size(), 3u);
 }
 
+// The same scene from the same place, with objects in front of it: no pixel gets farther, a good
+// many nearer, and the truth still explains the images.
+TEST_P(SynthKind, FloatersHideWhatIsBehindThem) {
+  SynthOptions options = only(small(), GetParam()).ideal();
+  options.baseline = 0.1, options.focal = 150;  // otherwise near things set the scale
+  options.edge_samples = 1;
+  SynthOptions with = options;
+  with.floaters = 1;
+  double nearer = 0;
+  for (int i = 0; i < 3; ++i) {
+    SynthPair before = render_pair(options, 9, i), after = render_pair(with, 9, i);
+    int farther = 0;
+    for (int y = 0; y < options.height; ++y)
+      for (int x = 0; x < options.width; ++x) {
+        float change = after.left_disparity.at<float>(y, x) - before.left_disparity.at<float>(y, x);
+        farther += change < -1e-3f;
+        nearer += change > 1e-3f;
+      }
+    EXPECT_EQ(farther, 0) << i;
+    SynthCheck check = check_pair(after);
+    EXPECT_LT(check.inconsistent, 0.02) << i;
+    EXPECT_LT(check.photo_median, 6) << i;
+  }
+  nearer /= 3.0 * options.width * options.height;
+  if (std::string(GetParam()) == "flying") {
+    EXPECT_EQ(nearer, 0);  // they float already
+  } else {
+    EXPECT_GT(nearer, 0.05);
+    EXPECT_LT(nearer, 0.8);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, SynthKind,
                          testing::Values("room", "street", "park", "still", "flying", "layers"),
                          [](const auto& info) { return std::string(info.param); });
@@ -166,6 +198,36 @@ TEST(SynthPair, BorderPutsNearThingsWhereOneEyeSeesThem) {
     return pixels;
   };
   EXPECT_GT(only_left(1), 1.15 * only_left(0));
+}
+
+// Floaters draw from a stream of their own: a scene that gets none of them is the scene of before.
+TEST(SynthPair, FloatersLeaveTheRestOfTheSceneAlone) {
+  SynthOptions options = small(96, 64), none = options, some = options;
+  options.edge_samples = none.edge_samples = some.edge_samples = 1;
+  none.floaters = 1, none.floaters_min = none.floaters_max = 0;
+  some.floaters = 1;
+  int changed = 0;
+  for (int i = 0; i < 6; ++i) {
+    SynthPair pair = render_pair(options, 12, i);
+    EXPECT_TRUE(same(pair, render_pair(none, 12, i))) << i;
+    changed += !same(pair.left, render_pair(some, 12, i).left);
+  }
+  EXPECT_GE(changed, 3);
+}
+
+TEST(SynthPair, DenseFlyingScenesShowManyMoreObjects) {
+  auto objects = [](double dense) {
+    SynthOptions options = only(small(192, 128), "flying");
+    options.edge_samples = 1, options.dense = dense;
+    options.clutter = 0.3;
+    std::size_t count = 0;
+    for (int i = 0; i < 6; ++i) {
+      SynthPair pair = render_pair(options, 5, i);
+      count += std::set<int>(pair.left_objects.begin<int>(), pair.left_objects.end<int>()).size();
+    }
+    return static_cast<double>(count);
+  };
+  EXPECT_GT(objects(1), 1.5 * objects(0));
 }
 
 TEST(SynthPair, GreyPairsHaveNoColour) {
