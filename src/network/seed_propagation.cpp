@@ -53,7 +53,7 @@ SeedStep::SeedStep(Parameters& parameters, const std::string& name, const ModelO
                                  : side == 0 ? tap(channel, t, 1)
                                              : tap(channel, 1, t));
   }
-  if (!cross_) {
+  if (!cross_ && !filters_[0].empty()) {
     kernels::WindowShape shape;
     shape.heads = heads_, shape.depth = o.propagation_channels / heads_, shape.window = window_;
     const std::size_t size = kernels::window_tables_size(shape);
