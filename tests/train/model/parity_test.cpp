@@ -100,7 +100,10 @@ TEST_P(StageParity, EveryStage) {
     ASSERT_TRUE(fs::exists(golden() / "96x160" / (name + ".npy"))) << name;
     auto mine = reordered(name), theirs = load(name);
     if (name.rfind("refine_", 0) == 0 && mine.dim() == 5) mine = mine.squeeze(3);
-    const double tolerance = name.rfind("refine_", 0) == 0 ? 5e-4 : 1e-4;
+    // The logits are embeddings times weights four times as large.
+    const double tolerance = name.rfind("refine_", 0) == 0  ? 5e-4
+                             : name == "infer_score_logits" ? 2e-4
+                                                            : 1e-4;
     EXPECT_LT(test::report_difference(name, mine, theirs), tolerance) << name;
     ++compared;
   }
