@@ -17,7 +17,7 @@ std::size_t size(int64_t n) { return static_cast<std::size_t>(n); }
 template <class F>
 void parallel(std::size_t units, const F& f) {
   ops::share(static_cast<int64_t>(units), 1,
-        [&](int64_t begin, int64_t end) { f(size(begin), size(end)); });
+             [&](int64_t begin, int64_t end) { f(size(begin), size(end)); });
 }
 
 Tensor floats(std::size_t count) { return ops::empty_floats({static_cast<int64_t>(count)}); }
