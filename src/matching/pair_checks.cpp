@@ -1,21 +1,22 @@
-#include "data/pair_checks.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <opencv2/features2d.hpp>
-#include <opencv2/imgproc.hpp>
+#include <cstring>
+#include <numbers>
 
 #include "core/check.h"
 #include "core/quantile.h"
 #include "core/rng.h"
+#include "kernels/resample.h"
+#include "matching/image_features.h"
+#include "nmrf/checks.h"
 
 namespace nmrf {
 namespace {
 
 constexpr int kWorkingWidth = 1000;  // larger images are reduced to this
 constexpr int kFeatures = 1000;
-constexpr int kMaxHamming = 50;  // of ORB's 256 bits; wrong matches lie around 80
+constexpr int kMaxHamming = 32;  // of 256 bits; more would let in matches by chance
 constexpr double kInlier = 1.5;  // working pixels off the fitted vertical offset
 constexpr int kRounds = 300;
 constexpr int kLeastMatches = 40;               // consistent ones
@@ -36,105 +37,114 @@ struct Plane {
   double at(const Match& match) const { return a + b * match.x + c * match.y; }
 };
 
-cv::Mat working_grey(const cv::Mat& image, double scale) {
-  cv::Mat grey;
-  if (image.channels() == 3)
-    cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
-  else
-    grey = image;
-  if (scale < 1) cv::resize(grey, grey, {}, scale, scale, cv::INTER_AREA);
-  return grey;
+Grey working_grey(const Image& image, double scale) {
+  if (scale >= 1) return to_grey(image);
+  const int width = static_cast<int>(std::lround(image.width() * scale));
+  const int height = std::max(1, static_cast<int>(std::lround(image.height() * scale)));
+  Image small(width, height);
+  kernels::Resampler resampler;
+  resampler.prepare(kernels::Resampling::kArea, image.width(), image.height(), width, height);
+  std::vector<float> work(resampler.work_floats());
+  resampler.rows(image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()), small.data(),
+                 static_cast<std::ptrdiff_t>(small.row_bytes()), 0, height, work.data());
+  return to_grey(small);
 }
 
-std::vector<Match> match_features(const cv::Mat& left, const cv::Mat& right) {
-  // Few pyramid levels: coarse ones place a feature to several pixels only.
-  auto orb = cv::ORB::create(kFeatures, 1.2f, 4);
-  std::vector<cv::KeyPoint> left_points, right_points;
-  cv::Mat left_words, right_words;
-  orb->detectAndCompute(left, {}, left_points, left_words);
-  orb->detectAndCompute(right, {}, right_points, right_words);
+std::vector<Match> find_matches(const Grey& left, const Grey& right) {
+  const Features left_features = find_features(left, kFeatures);
+  const Features right_features = find_features(right, kFeatures);
   std::vector<Match> matches;
-  if (left_words.empty() || right_words.empty()) return matches;
-  std::vector<cv::DMatch> found;
-  cv::BFMatcher(cv::NORM_HAMMING, true).match(left_words, right_words, found);
-  for (const auto& match : found) {
-    if (match.distance > kMaxHamming) continue;
-    cv::Point2f p = left_points[static_cast<std::size_t>(match.queryIdx)].pt;
-    cv::Point2f q = right_points[static_cast<std::size_t>(match.trainIdx)].pt;
-    matches.push_back({p.x - left.cols / 2.0, p.y - left.rows / 2.0, p.x - q.x, p.y - q.y});
+  for (const auto& match : match_features(left_features, right_features, kMaxHamming)) {
+    const Feature &p = left_features.places[match.left], &q = right_features.places[match.right];
+    matches.push_back({p.x - left.width / 2.0, p.y - left.height / 2.0, p.x - q.x, p.y - q.y});
   }
   return matches;
 }
 
 // The plane through three matches; false when they are nearly on a line.
 bool through(const Match& p, const Match& q, const Match& r, Plane& plane) {
-  double ux = q.x - p.x, uy = q.y - p.y, vx = r.x - p.x, vy = r.y - p.y;
-  double determinant = ux * vy - uy * vx;
+  const double ux = q.x - p.x, uy = q.y - p.y, vx = r.x - p.x, vy = r.y - p.y;
+  const double determinant = ux * vy - uy * vx;
   if (std::abs(determinant) < 1000) return false;  // twice the triangle's area, square pixels
-  double du = q.dy - p.dy, dv = r.dy - p.dy;
+  const double du = q.dy - p.dy, dv = r.dy - p.dy;
   plane.b = (du * vy - dv * uy) / determinant;
   plane.c = (dv * ux - du * vx) / determinant;
   plane.a = p.dy - plane.b * p.x - plane.c * p.y;
   return true;
 }
 
+bool agrees(const Match& match, const Plane& plane) {
+  return std::abs(match.dy - plane.at(match)) < kInlier;
+}
+
 std::vector<Match> consistent(const std::vector<Match>& matches, const Plane& plane) {
   std::vector<Match> kept;
-  for (const auto& match : matches)
-    if (std::abs(match.dy - plane.at(match)) < kInlier) kept.push_back(match);
+  std::copy_if(matches.begin(), matches.end(), std::back_inserter(kept),
+               [&](const Match& match) { return agrees(match, plane); });
   return kept;
 }
 
-// Least squares.
-Plane fit(const std::vector<Match>& matches) {
-  cv::Matx33d a = cv::Matx33d::zeros();
-  cv::Vec3d b(0, 0, 0);
+// Least squares; `plane` as it was when the matches lie on a line.
+Plane fit(const std::vector<Match>& matches, const Plane& plane) {
+  const auto count = static_cast<double>(matches.size());
+  double x = 0, y = 0, dy = 0;
+  for (const auto& match : matches) x += match.x, y += match.y, dy += match.dy;
+  x /= count, y /= count, dy /= count;
+  double xx = 0, xy = 0, yy = 0, xd = 0, yd = 0;
   for (const auto& match : matches) {
-    cv::Vec3d row(1, match.x, match.y);
-    a += row * row.t();
-    b += row * match.dy;
+    const double u = match.x - x, v = match.y - y, d = match.dy - dy;
+    xx += u * u, xy += u * v, yy += v * v, xd += u * d, yd += v * d;
   }
-  cv::Vec3d solution = a.solve(b, cv::DECOMP_SVD);
-  return {solution[0], solution[1], solution[2]};
+  const double determinant = xx * yy - xy * xy;
+  if (determinant <= 1e-6 * (xx + yy) * (xx + yy)) return plane;
+  Plane fitted;
+  fitted.b = (xd * yy - yd * xy) / determinant;
+  fitted.c = (yd * xx - xd * xy) / determinant;
+  fitted.a = dy - fitted.b * x - fitted.c * y;
+  return fitted;
 }
 
 // The plane that most matches agree with (repeats exactly: the draws are seeded), then fitted to
 // these.
 Plane robust_plane(const std::vector<Match>& matches) {
   Rng rng(1);
+  auto supporters = [&](const Plane& plane) {
+    return std::count_if(matches.begin(), matches.end(),
+                         [&](const Match& match) { return agrees(match, plane); });
+  };
   Plane best;
-  std::size_t most = consistent(matches, best).size();  // a good pair has no offset at all
-  auto last = static_cast<std::int64_t>(matches.size()) - 1;
+  auto most = supporters(best);  // a good pair has no offset at all
+  const auto last = static_cast<std::int64_t>(matches.size()) - 1;
+  auto draw = [&]() -> const Match& {
+    return matches[static_cast<std::size_t>(rng.integer(0, last))];
+  };
   for (int round = 0; round < kRounds; ++round) {
-    auto draw = [&] { return matches[static_cast<std::size_t>(rng.integer(0, last))]; };
     Plane plane;
-    Match p = draw(), q = draw(), r = draw();
+    const Match &p = draw(), &q = draw(), &r = draw();
     if (!through(p, q, r, plane)) continue;
-    std::size_t count = consistent(matches, plane).size();
-    if (count > most) {
+    if (const auto count = supporters(plane); count > most) {
       most = count;
       best = plane;
     }
   }
   for (int i = 0; i < 3; ++i)
-    if (auto kept = consistent(matches, best); kept.size() >= 3) best = fit(kept);
+    if (auto kept = consistent(matches, best); kept.size() >= 3) best = fit(kept, best);
   return best;
 }
 
 }  // namespace
 
-PairCheck check_pair(const cv::Mat& left, const cv::Mat& right) {
-  for (const cv::Mat* image : {&left, &right})
-    check(!image->empty() && (image->type() == CV_8UC3 || image->type() == CV_8UC1),
-          ErrorKind::kUsage, "pair check: expected 8-bit images of 1 or 3 channels");
-  check(left.size() == right.size(), ErrorKind::kUsage,
-        "pair check: the images have different sizes ({} x {}, {} x {})", left.cols, left.rows,
-        right.cols, right.rows);
+PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
+  check(left_view.width == right_view.width && left_view.height == right_view.height,
+        ErrorKind::kInput, "the left image is {}x{} and the right one {}x{}; a pair has one size",
+        left_view.width, left_view.height, right_view.width, right_view.height);
+  const Image left = to_rgb8(left_view, "the left image");
+  const Image right = to_rgb8(right_view, "the right image");
   PairCheck result;
-  const double scale = std::min(1.0, static_cast<double>(kWorkingWidth) / left.cols);
-  const cv::Mat small_left = working_grey(left, scale), small_right = working_grey(right, scale);
-  if (std::min(small_left.cols, small_left.rows) < 32) return result;
-  const auto all = match_features(small_left, small_right);
+  const double scale = std::min(1.0, static_cast<double>(kWorkingWidth) / left.width());
+  const Grey small_left = working_grey(left, scale), small_right = working_grey(right, scale);
+  if (std::min(small_left.width, small_left.height) < 32) return result;
+  const auto all = find_matches(small_left, small_right);
   if (all.size() < kLeastMatches) return result;
   const Plane plane = robust_plane(all);
   const auto good = consistent(all, plane);
@@ -153,31 +163,36 @@ PairCheck check_pair(const cv::Mat& left, const cv::Mat& right) {
     ++moved;
     negative += match.dx < 0;
   }
-  result.vertical = quantile(dy, 0.5);
+  result.vertical_offset = quantile(dy, 0.5);
   result.horizontal = quantile(dx, 0.5);
   result.negative_share = moved ? static_cast<double>(negative) / moved : 0;
   // Of a linear function over a rectangle around the origin.
-  const double w = small_left.cols, h = small_left.rows;
+  const double w = small_left.width, h = small_left.height;
   const double rms = std::sqrt(plane.a * plane.a + plane.b * plane.b * w * w / 12 +
                                plane.c * plane.c * h * h / 12);
   result.vertical_rms = rms / scale;
   if (!result.conclusive) return result;
 
+  result.identical = std::memcmp(left.data(), right.data(),
+                                 left.row_bytes() * static_cast<std::size_t>(left.height())) == 0;
   result.swapped = moved >= kLeastMatches / 2 && result.negative_share >= kSwappedShare;
   result.not_rectified = result.vertical_rms > kVerticalLimit && rms > kVerticalWorkingLimit;
+  if (result.identical)
+    result.warnings.push_back(
+        "The two images are the same, pixel by pixel: there is no disparity to find. Was one file "
+        "given twice?");
   if (result.swapped)
     result.warnings.push_back(
         fmt::format("The images look swapped: {:.0f} % of {} matched points lie farther right in "
-                    "the right image "
-                    "(median offset {:.1f} px). Is the left camera's image given first?",
+                    "the right image (median offset {:.1f} px). Is the left camera's image given "
+                    "first?",
                     100 * result.negative_share, moved, result.horizontal));
   if (result.not_rectified)
     result.warnings.push_back(fmt::format(
         "The images do not look rectified: matched points differ by {:.1f} px in height (root mean "
         "square over the image; median {:.1f} px, turn {:.2f} degrees). Matching searches along "
-        "rows "
-        "only: rectify the pair first.",
-        result.vertical_rms, result.vertical, std::atan(plane.b) * 180 / CV_PI));
+        "rows only: rectify the pair first.",
+        result.vertical_rms, result.vertical_offset, std::atan(plane.b) * 180 / std::numbers::pi));
   return result;
 }
 
