@@ -1,26 +1,34 @@
-# make demo   match the bundled pair and leave pictures, disparity and a point cloud in out/demo
-# make test   build everything and run all tests
-# make build  only build; the command is build/release/nmrf
-# make asan   the tests under the address and undefined-behaviour sanitizers
+# make demo     match the bundled pair; results in out/demo. Installs the few packages it needs.
+# make test     build everything and run all tests. Installs all packages.
+# make build    only build; the command is build/release/nmrf
+# make install  build and install (DESTDIR, PREFIX=/usr/local)
+# make asan     the tests under the address and undefined-behaviour sanitizers
+# Only demo and test call the package manager, and say so. PRESET=runtime builds no more than matching
+# needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
+PREFIX ?= /usr/local
 
-.PHONY: demo test build setup asan lint install clean
+.PHONY: demo test build asan lint install clean
 
-demo: build
-	scripts/demo $(BUILD)/nmrf out/demo
+demo:
+	scripts/setup runtime
+	@[ -f build/runtime/build.ninja ] || cmake --preset runtime -DNMRF_BUILD_TESTS=OFF
+	cmake --build --preset runtime --target nmrf_command
+	scripts/demo build/runtime/nmrf out/demo
 
-test: build
+test:
+	scripts/setup all
+	cmake --preset $(PRESET) -DNMRF_BUILD_TESTS=ON
+	cmake --build --preset $(PRESET)
 	cd $(BUILD) && ctest --output-on-failure
 
-build: setup
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET)
+build:
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET) || \
+	  { echo "scripts/setup all installs the packages that are missing" >&2; exit 1; }
 	cmake --build --preset $(PRESET)
 
-setup:
-	@scripts/setup
-
-asan: setup
+asan:
 	cmake --preset asan
 	cmake --build --preset asan
 	cd build/asan && ctest --output-on-failure
@@ -29,7 +37,7 @@ lint:
 	scripts/lint
 
 install: build
-	cmake --install $(BUILD)
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
 	rm -rf build out

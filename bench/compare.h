@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "train/ops/dispatch.h"
 #include "kernels/peak.h"
+#include "train/ops/dispatch.h"
 
 namespace nmrf::bench {
 

@@ -1,6 +1,9 @@
 // A program as it is written for cv::StereoSGBM, with nmrf in its place.
 //
 //   like_sgbm MODEL LEFT RIGHT DISPARITY.pfm
+#include <nmrf/files.h>
+#include <nmrf/opencv.h>
+
 #include <cstdio>
 #include <opencv2/imgcodecs.hpp>
 
@@ -20,7 +23,7 @@ int main(int argc, char** argv) {
     disparity.convertTo(floats, CV_32F, 1.0 / cv::StereoMatcher::DISP_SCALE);
     const cv::Mat invalid = floats < matcher->getMinDisparity();
     floats.setTo(nmrf::kInvalidDisparity, invalid);
-    nmrf::write_disparity(argv[4], floats);
+    nmrf::write_disparity(argv[4], nmrf::float_map(floats));
     std::printf("%s: %dx%d of type %s, %.1f %% of the pixels fail the left-right check\n", argv[4],
                 disparity.cols, disparity.rows, disparity.type() == CV_16SC1 ? "CV_16S" : "other",
                 100.0 * cv::countNonZero(invalid) / static_cast<double>(invalid.total()));

@@ -3,9 +3,10 @@
 //   cmake -S examples -B build/examples -DCMAKE_PREFIX_PATH=/where/nmrf/is/installed
 //   cmake --build build/examples
 //   build/examples/minimal model.safetensors left.png right.png disparity.pfm
-#include <nmrf/image.h>
+#include <nmrf/files.h>
 #include <nmrf/matcher.h>
 
+#include <algorithm>
 #include <cstdio>
 
 int main(int argc, char** argv) {
@@ -15,14 +16,17 @@ int main(int argc, char** argv) {
   }
   try {
     const auto matcher = nmrf::Matcher::load(argv[1]);
-    const cv::Mat left = nmrf::read_image(argv[2]), right = nmrf::read_image(argv[3]);
+    // Any 8- or 16-bit buffer will do, see nmrf::ImageView.
+    const nmrf::Image left = nmrf::read_image(argv[2]), right = nmrf::read_image(argv[3]);
     const nmrf::Disparity result = matcher.match(left, right);
     nmrf::write_disparity(argv[4], result.map);
 
-    double nearest = 0;
-    cv::minMaxLoc(result.map, nullptr, &nearest);
-    std::printf("%s: %dx%d, largest disparity %.2f px, mean confidence %.2f\n", argv[4],
-                result.map.cols, result.map.rows, nearest, cv::mean(result.confidence)[0]);
+    const auto filled = std::count_if(result.mask.begin(), result.mask.end(),
+                                      [](int state) { return (state & nmrf::kFilled) != 0; });
+    std::printf("%s: %dx%d, largest disparity %.2f px, %.1f %% filled in\n", argv[4],
+                result.map.width(), result.map.height(),
+                *std::max_element(result.map.begin(), result.map.end()),
+                100.0 * static_cast<double>(filled) / static_cast<double>(result.mask.size()));
     return 0;
   } catch (const nmrf::Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

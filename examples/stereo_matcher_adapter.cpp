@@ -1,6 +1,6 @@
 #include "stereo_matcher_adapter.h"
 
-#include <cmath>
+#include <nmrf/opencv.h>
 
 cv::Ptr<NmrfStereoMatcher> NmrfStereoMatcher::create(const std::string& model, int minDisparity,
                                                      int numDisparities, Output output) {
@@ -40,19 +40,18 @@ void NmrfStereoMatcher::compute(cv::InputArray left_array, cv::InputArray right_
                                 cv::OutputArray result) {
   if (!matcher_) load();
   const cv::Mat left = left_array.getMat(), right = right_array.getMat();
-  nmrf::Disparity found = matcher_->match(left, right);
-  if (disp12_max_diff_ >= 0) {
-    nmrf::MatchOptions mirrored;
-    mirrored.view = nmrf::View::kRight;
-    const cv::Mat other = matcher_->match(left, right, mirrored).map;
-    found.occluded = nmrf::occlusion_mask(found.map, other, nmrf::View::kLeft,
-                                          static_cast<float>(disp12_max_diff_));
-  }
-
+  nmrf::Disparity found = matcher_->match(nmrf::view(left), nmrf::view(right));
   const auto least = static_cast<float>(min_disparity_);
-  cv::Mat floats = found.map;
-  cv::Mat bad = (floats < least) | (floats != floats);
-  if (!found.occluded.empty()) bad |= found.occluded;
+  cv::Mat floats = nmrf::mat(found.map);
+  cv::Mat bad = floats < least;
+  if (disp12_max_diff_ >= 0) {
+    nmrf::MatchOptions right_view;
+    right_view.view = nmrf::View::kRight;
+    const nmrf::Disparity other = matcher_->match(nmrf::view(left), nmrf::view(right), right_view);
+    nmrf::check_consistency(found, other, nmrf::View::kLeft, static_cast<float>(disp12_max_diff_));
+    const cv::Mat hidden = nmrf::mat(found.mask) & (nmrf::kOccluded | nmrf::kOutOfView);
+    bad |= hidden != 0;
+  }
   floats.setTo(least - 1, bad);
   if (speckle_window_ > 0 || output_ == Output::kFixedPoint) {
     // In 1/16 pixels, as OpenCV's matchers deliver. 16 bits end at 2047.9 pixels.

@@ -10,11 +10,11 @@ namespace nmrf {
 
 // What kind of thing went wrong. The values are the exit codes of the command `nmrf`.
 enum class ErrorKind {
-  kFailure = 1,  // a run-time failure that fits nowhere else
-  kUsage = 2,    // the caller's arguments contradict each other or the documentation
-  kInput = 3,    // an image, calibration, data set or other input file
-  kModel = 4,    // a weight file or model options
-  kDevice = 5,   // no such device, or not enough memory
+  kFailure = 1,      // a run-time failure that fits nowhere else
+  kUsage = 2,        // the caller's arguments contradict each other or the documentation
+  kInput = 3,        // an image, calibration, data set or other input file
+  kModel = 4,        // a weight file or model options
+  kDevice = 5,       // no such device, or not enough memory
   kCancelled = 130,  // the caller asked to stop
 };
 

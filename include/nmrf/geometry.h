@@ -16,19 +16,21 @@ namespace nmrf {
 
 // A rectified pair of pinhole cameras. All lengths in pixels of the left image but the baseline.
 struct NMRF_API Calibration {
-  double fx = 0;        // focal length
-  double fy = 0;        // equal to fx for rectified images of square pixels
-  double cx = 0;        // principal point of the left camera
+  double fx = 0;  // focal length
+  double fy = 0;  // equal to fx for rectified images of square pixels
+  double cx = 0;  // principal point of the left camera
   double cy = 0;
   double doffs = 0;     // cx of the right camera minus cx of the left one
   double baseline = 0;  // metres
   int width = 0;        // of the images the numbers hold for; 0: unknown
   int height = 0;
-  std::string source;   // file and recognised format, for messages
+  std::string source;  // file and recognised format, for messages
 
-  // Throws Error(kInput) unless fx, fy and baseline are positive and everything is finite.
+  // Throws Error(kInput) unless fx, fy and baseline are positive, everything is finite, and doffs
+  // leaves points in front of the cameras.
   void validate() const;
-  // The calibration of the images resized by sx horizontally and sy vertically.
+  // The calibration of the images resized by sx horizontally and sy vertically, centres aligned:
+  // cx becomes (cx + 0.5) * sx - 0.5.
   Calibration scaled(double sx, double sy) const;
 };
 
@@ -40,7 +42,7 @@ struct NMRF_API Calibration {
 NMRF_API Calibration read_calibration(const std::filesystem::path& path);
 
 // Depth along the optical axis, Z = baseline * fx / (d + doffs), in metres; +infinity where the
-// disparity is invalid or d + doffs <= 0.
+// disparity is invalid or d + doffs <= 0. Warns when that leaves out most of the valid pixels.
 NMRF_API FloatMap depth_from_disparity(const FloatMap& disparity, const Calibration& calibration);
 // The same without the pixels that were filled in, unless `filled` asks for them.
 NMRF_API FloatMap depth_from_disparity(const Disparity& disparity, const Calibration& calibration,
@@ -55,14 +57,17 @@ struct Point {
 struct PointCloudOptions {
   double z_near = 0;                                       // metres
   double z_far = std::numeric_limits<double>::infinity();  // metres
-  double edge = 0;      // drop pixels whose neighbours differ by more than this many px; 0: none
-  int stride = 1;       // every n-th pixel and row
+  double edge = 0;        // drop pixels whose neighbours differ by more than this many px; 0: none
+  int stride = 1;         // every n-th pixel and row
   bool occluded = false;  // keep pixels that the other view does not show
   bool filled = false;    // keep pixels whose disparity was filled in
-  double min_confidence = 0;
+  double min_confidence = 0;  // 0 to 1
+
+  // Throws Error(kUsage).
+  NMRF_API void validate() const;
 };
 
-// image: any ImageView of the map's size.
+// image: any ImageView of the map's size. disparity.mask and confidence may be empty.
 NMRF_API std::vector<Point> point_cloud(const Disparity& disparity, const ImageView& image,
                                         const Calibration& calibration,
                                         const PointCloudOptions& options = {});

@@ -68,9 +68,7 @@ class Image {
     return bytes_.data() + row_bytes() * static_cast<std::size_t>(y);
   }
 
-  ImageView view() const {
-    return {bytes_.data(), width_, height_, 0, channels_, bits_, order_};
-  }
+  ImageView view() const { return {bytes_.data(), width_, height_, 0, channels_, bits_, order_}; }
   operator ImageView() const { return view(); }
 
  private:

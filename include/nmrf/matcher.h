@@ -38,10 +38,12 @@ struct MatcherOptions {
   std::string device = "auto";
 };
 
+struct LoadedModel;  // of the library's own
+
 // How far a call has come.
 struct Progress {
-  double done = 0;          // 0 to 1
-  const char* stage = "";   // "backbone", "inference", ...
+  double done = 0;         // 0 to 1
+  const char* stage = "";  // "backbone", "inference", ...
 };
 
 struct MatchOptions {
@@ -84,13 +86,14 @@ class NMRF_API Matcher {
   // of the choice.
   double best_scale(const FloatMap& map, std::optional<double> current = {}) const;
 
-  int max_disp() const;               // in pixels of the matched images
+  int max_disp() const;  // in pixels of the matched images
   int threads() const;
   const std::string& device() const;  // "cpu" or "cuda:0"
   // Gives back the buffers that no call is using.
   void release_idle() const;
 
  private:
+  friend Matcher make_matcher(LoadedModel model, const MatcherOptions& options);
   struct State;
   explicit Matcher(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -17,12 +17,9 @@ namespace nmrf {
 inline ImageView view(const cv::Mat& image) {
   if (image.empty() || image.dims != 2 || (image.depth() != CV_8U && image.depth() != CV_16U))
     throw Error(ErrorKind::kInput, "an image of 8 or 16 bits without sign is expected");
-  return {image.data,
-          image.cols,
-          image.rows,
-          static_cast<std::ptrdiff_t>(image.step[0]),
-          image.channels(),
-          image.depth() == CV_8U ? 8 : 16,
+  return {image.data,        image.cols,
+          image.rows,        static_cast<std::ptrdiff_t>(image.step[0]),
+          image.channels(),  image.depth() == CV_8U ? 8 : 16,
           ChannelOrder::kBgr};
 }
 

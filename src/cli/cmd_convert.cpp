@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/model_access.h"
 #include "core/check.h"
 #include "core/sha256.h"
-#include "train/model/weights.h"
 
 namespace nmrf::cli {
 
@@ -33,11 +33,8 @@ int cmd_convert(int argc, char** argv) {
   check(std::filesystem::path(output).extension() == ".safetensors", ErrorKind::kUsage,
         "{}: a model is written as .safetensors; give it a name that ends so", output);
 
-  TensorFile file = read_tensor_file(input);
-  ModelOptions options = options_of(file, input);
-  for (const auto& assignment : set) set_field(options, assignment);
-  Network network = make_network(options, 0);
-  LoadReport report = load_weights(network, file, input);
+  const ModelContent model = read_model(input, set);
+  const LoadReport& report = model.report;
   if (list) {
     for (const auto& name : report.used) print("used        " + name);
     for (const auto& name : report.missing) print("missing     " + name);
@@ -46,7 +43,7 @@ int cmd_convert(int argc, char** argv) {
     for (const auto& item : report.mismatched)
       print(fmt::format("shape       {}: {} in the file, {} expected", item.name, item.in_file,
                         item.in_model));
-    for (const auto& name : file.skipped) print("skipped     " + name);
+    for (const auto& name : model.file.skipped) print("skipped     " + name);
   }
   print(fmt::format("{}: {}", input, report.summary()));
   check(report.complete(), ErrorKind::kModel,
@@ -54,12 +51,12 @@ int cmd_convert(int argc, char** argv) {
         "keys, --set changes the sizes expected.",
         input);
 
-  std::map<std::string, std::string> metadata = file.metadata;
+  std::map<std::string, std::string> metadata = model.file.metadata;
   metadata["converted_from"] = std::filesystem::path(input).filename().string();
   metadata["source_sha256"] = sha256_of_file(input);
   if (!trained_on.empty()) metadata["trained_on"] = trained_on;
   if (!licence.empty()) metadata["licence"] = licence;
-  save_model(output, network, metadata, half);
+  write_model(output, model, metadata, half);
   print(fmt::format("{}: written, {} bytes, sha256 {}", output, std::filesystem::file_size(output),
                     sha256_of_file(output)));
   return 0;

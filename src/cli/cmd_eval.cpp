@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <filesystem>
+#include <opencv2/core/utility.hpp>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/eval_methods.h"
 #include "cli/models.h"
+#include "cli/program.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -28,7 +30,7 @@ struct Settings {
   std::vector<std::string> datasets, roots, models, baselines, set;
   std::string protocol, list;
   MatcherOptions matcher;
-  double scale = 0;
+  std::optional<double> scale;
   bool proposals = false, ablate = false;
   std::string output, report, json, csv;
   std::size_t report_images = 100, first = 0;
@@ -68,13 +70,9 @@ void add_options(CLI::App& app, Settings& s) {
                "Also the model's variants: k = 1 to 6, self edges, bias, refinement")
       ->group(what);
   app.add_option("--set", s.set, "Change a model option, e.g. seeds.labels=2")->group(what);
-  app.add_option("--max-disp", s.matcher.max_disp, "Largest disparity, pixels (0: the model's)")
-      ->check(CLI::Range(0, 16384))
-      ->group(what);
+  add_max_disp(app, s.matcher.max_disp)->group(what);
   add_scale(app, s.scale, "As for nmrf match; maps are compared at full size")->group(what);
-  app.add_option("--device", s.matcher.device, "auto, cpu, cuda or cuda:N")
-      ->capture_default_str()
-      ->group(what);
+  add_device(app, s.matcher.device)->group(what);
 
   const char* numbers = "Numbers (defaults follow the benchmark)";
   app.add_flag("--proposals", s.proposals, "Also recall of labels and seeds (paper Table 4)")
@@ -97,7 +95,7 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--csv", s.csv, "Every image as a line into this file ('-': stdout)")->group(out);
   app.add_option("--report", s.report, "Folder for an HTML page with tables and pictures")
       ->group(out);
-  app.add_option("--report-images", s.report_images, "Images a data set shown there, worst first")
+  app.add_option("--report-images", s.report_images, "Images per data set shown there, worst first")
       ->capture_default_str()
       ->group(out);
   s.common.add_to(app);
@@ -178,6 +176,7 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
   check(!s.ablate || !models.empty(), ErrorKind::kUsage, "--ablate needs a model");
   MatcherOptions base = s.matcher;
   base.set = s.set;
+  base.threads = s.common.thread_count();
   for (const auto& model : models) add(model_name(model), model, base);
   if (s.ablate)
     for (const auto& model : models)
@@ -234,6 +233,11 @@ int cmd_eval(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) command += std::string(" ") + argv[i];
   if (int code = parse(app, argc, argv); code >= 0) return code;
   s.common.apply();
+  // Superpixels come from OpenCV's ximgproc, which only training links.
+  const bool modals = s.proposals || s.ablate;
+  if (needs_libtorch(s.matcher.device) || (modals && !has_segmenter()))
+    hand_over(kTrain, argc, argv);
+  cv::setNumThreads(s.common.thread_count());  // of the baseline
 
   RunOptions run;
   run.shard = Shard::from_environment();
@@ -242,11 +246,10 @@ int cmd_eval(int argc, char** argv) {
   run.pictures = !s.report.empty();
   run.folder =
       s.output.empty() && !s.report.empty() ? fs::path(s.report) / "results" : fs::path(s.output);
-  if (s.proposals || s.ablate) {
-    const auto cache = std::make_shared<SuperpixelCache>(
-        run.folder.empty() ? fs::path() : run.folder / "superpixels");
-    run.modals = [cache](const Sample& sample) {
-      return disparity_modals(sample.disparity, cache->get(sample.left));
+  if (modals) {
+    const auto split = make_segmenter(run.folder.empty() ? fs::path() : run.folder / "superpixels");
+    run.modals = [split](const Sample& sample) {
+      return disparity_modals(sample.disparity, split(sample.left));
     };
   }
   const bool to_stdout = s.json == "-" || s.csv == "-";
@@ -258,7 +261,7 @@ int cmd_eval(int argc, char** argv) {
       {"program", fmt::format("nmrf {}", NMRF_VERSION)},
       {"command", command},
       {"date", fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(std::time(nullptr)))},
-      {"threads", threads()}};
+      {"threads", s.common.thread_count()}};
   Methods methods = make_methods(s, about);
   std::vector<const Method*> pointers;
   for (const auto& method : methods) pointers.push_back(method.get());

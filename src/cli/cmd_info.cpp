@@ -1,16 +1,14 @@
 // nmrf info: what a model file holds and what it costs.
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <map>
 
 #include "cli/command.h"
-#include "cli/torch_version.h"
+#include "cli/model_access.h"
 #include "core/check.h"
 #include "core/sha256.h"
 #include "network/flops.h"
-#include "train/model/weights.h"
 
 namespace nmrf::cli {
 namespace {
@@ -26,11 +24,6 @@ std::string stage_of(const std::string& name) {
 }
 
 }  // namespace
-
-std::string torch_version() {
-  return fmt::format("libtorch {}, {}", TORCH_VERSION,
-                     torch::cuda::is_available() ? "CUDA" : "no CUDA");
-}
 
 int cmd_info(int argc, char** argv) {
   CLI::App app{
@@ -54,25 +47,22 @@ int cmd_info(int argc, char** argv) {
         "nmrf info needs a model file or --preset paper|fast");
   const auto [width, height] = parse_size(size, 32);
 
-  ModelOptions options;
-  TensorFile file;
-  if (preset.empty()) {
-    file = read_tensor_file(path);
-    options = options_of(file, path);
-  } else {
-    options = preset_options(preset);
-  }
-  for (const auto& assignment : set) set_field(options, assignment);
-  options.validate();
-  Network network = make_network(options, 0);
+  ModelContent model;
+  if (preset.empty())
+    model = read_model(path, set);
+  else
+    model.options = model_options("formula:" + preset, set);
+  const ModelOptions& options = model.options;
+  const TensorFile& file = model.file;
 
-  std::map<std::string, int64_t> parameters;
-  int64_t all = 0;
-  for (const auto& item : network->named_parameters()) {
-    parameters[stage_of(item.key())] += item.value().numel();
-    all += item.value().numel();
+  const auto counts = parameter_counts(options);
+  std::map<std::string, std::int64_t> parameters;
+  std::int64_t all = 0;
+  for (const auto& [name, count] : counts) {
+    parameters[stage_of(name)] += count;
+    all += count;
   }
-  auto stages = count_flops(options, width, height);
+  const auto stages = count_flops(options, width, height);
 
   if (as_json) {
     nlohmann::json out;
@@ -99,10 +89,9 @@ int cmd_info(int argc, char** argv) {
     for (const auto& [key, value] : file.metadata)
       if (key != "options") print(fmt::format("{:<9} {}", key, value));
     for (const auto& name : file.skipped) print("skipped   " + name);
-    LoadReport report = load_weights(network, file, path);
-    print("weights   " + report.summary());
+    print("weights   " + model.report.summary());
   }
-  print(fmt::format("tensors   {}\nparameters {}", network->named_parameters().size(), all));
+  print(fmt::format("tensors   {}\nparameters {}", counts.size(), all));
   print("\noptions");
   ModelOptions::fields(options, [](const char* key, const auto& value, const char* doc) {
     print(fmt::format("  {:<34} {:<8} {}", key, fields_detail::encode(value).dump(), doc));

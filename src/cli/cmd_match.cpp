@@ -6,54 +6,143 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <opencv2/core.hpp>
-#include <opencv2/imgproc.hpp>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/match_settings.h"
 #include "cli/models.h"
+#include "cli/program.h"
 #include "core/check.h"
 #include "core/fields.h"
 #include "core/log.h"
 #include "core/quantile.h"
-#include "data/pair_checks.h"
-#include "data/pair_source.h"
-#include "io/depth.h"
-#include "io/ply.h"
-#include "nmrf/image.h"
+#include "io/pair_source.h"
+#include "kernels/resample.h"
+#include "nmrf/checks.h"
+#include "nmrf/files.h"
+#include "nmrf/sequence.h"
+#include "viz/error_map.h"
 
 namespace nmrf::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Smallest, median and largest finite value of a map (CV_32FC1); zeros when there is none.
-nlohmann::json span_of(const cv::Mat& map) {
+// Smallest, median and largest finite value of a map; zeros when there is none.
+nlohmann::json span_of(const FloatMap& map) {
   std::vector<float> values;
-  values.reserve(map.total());
-  for (int y = 0; y < map.rows; ++y)
-    for (int x = 0; x < map.cols; ++x)
-      if (float v = map.at<float>(y, x); std::isfinite(v)) values.push_back(v);
+  values.reserve(map.size());
+  std::copy_if(map.begin(), map.end(), std::back_inserter(values),
+               [](float v) { return std::isfinite(v); });
   if (values.empty()) return {{"min", 0.0}, {"median", 0.0}, {"max", 0.0}};
   const float median = quantile(values, 0.5);
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   return {{"min", *least}, {"median", median}, {"max", *most}};
 }
 
+double share_of(const ByteMap& mask, int bits) {
+  const auto count =
+      std::count_if(mask.begin(), mask.end(), [&](int v) { return (v & bits) != 0; });
+  return static_cast<double>(count) / static_cast<double>(std::max<std::size_t>(1, mask.size()));
+}
+
+ImageView grey(const ByteMap& map) {
+  return {.data = map.data(), .width = map.width(), .height = map.height(), .channels = 1};
+}
+
+// 255 where one of the bits is set.
+ByteMap picture_of(const ByteMap& mask, int bits) {
+  ByteMap picture(mask.width(), mask.height());
+  std::transform(mask.begin(), mask.end(), picture.begin(),
+                 [&](int v) { return static_cast<std::uint8_t>((v & bits) != 0 ? 255 : 0); });
+  return picture;
+}
+
+ByteMap picture_of(const FloatMap& confidence) {
+  ByteMap picture(confidence.width(), confidence.height());
+  std::transform(confidence.begin(), confidence.end(), picture.begin(), [](float v) {
+    return static_cast<std::uint8_t>(std::lround(255 * std::clamp(v, 0.f, 1.f)));
+  });
+  return picture;
+}
+
+ImageSize size_of(const Image& image) { return {image.width(), image.height()}; }
+ImageSize size_of(const FloatMap& map) { return {map.width(), map.height()}; }
+
+// The image in the size of a map that was made of it after scaling.
+Image resized(const ImageView& image, ImageSize size) {
+  const Image from = to_rgb8(image);
+  Image result(size.width, size.height);
+  kernels::Resampler resampler;
+  const bool reduced = size.width < from.width();
+  resampler.prepare(reduced ? kernels::Resampling::kArea : kernels::Resampling::kBicubic,
+                    from.width(), from.height(), size.width, size.height);
+  std::vector<float> work(resampler.work_floats());
+  resampler.rows(from.data(), static_cast<std::ptrdiff_t>(from.row_bytes()), result.data(),
+                 static_cast<std::ptrdiff_t>(result.row_bytes()), 0, size.height, work.data());
+  return result;
+}
+
+// The error of a map in the usual figures: mean in px, shares in per cent of the known pixels.
+nlohmann::json against_truth(const FloatMap& map, const FloatMap& truth) {
+  double sum = 0;
+  std::int64_t known = 0, bad1 = 0, bad2 = 0, d1 = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const double wanted = truth.data()[i];
+    if (!std::isfinite(wanted)) continue;
+    const double error = std::abs(map.data()[i] - wanted);
+    ++known;
+    sum += error;
+    bad1 += !(error <= 1);
+    bad2 += !(error <= 2);
+    d1 += !(error <= 3 || error <= 0.05 * wanted);
+  }
+  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, known));
+  auto share = [&](std::int64_t count) { return 100 * scale * static_cast<double>(count); };
+  return {{"epe", sum * scale}, {"bad1", share(bad1)}, {"bad2", share(bad2)}, {"d1", share(d1)}};
+}
+
+// The disparity of one view, pair after pair.
+class ViewMatcher {
+ public:
+  // video: each pair is much like the one before.
+  ViewMatcher(const Matcher& matcher, MatchOptions how, View view, bool video)
+      : matcher_(matcher), how_(std::move(how)) {
+    how_.view = view;
+    if (video && !how_.scale) sequence_.emplace(matcher, how_);
+  }
+  Disparity& match(const InputPair& pair) {
+    try {
+      if (sequence_)
+        result_ = sequence_->next(pair.left, pair.right);
+      else
+        matcher_.match(pair.left, pair.right, how_, result_);
+      return result_;
+    } catch (const Error& error) {  // the matcher knows no file names
+      throw Error(error.kind(), pair.left_name + ": " + error.what());
+    }
+  }
+
+ private:
+  const Matcher& matcher_;
+  MatchOptions how_;
+  std::optional<Sequence> sequence_;
+  Disparity result_;
+};
+
 // One run of the command: what stays the same from pair to pair.
 class Run {
  public:
-  // sequence: each pair is much like the one before.
   Run(const MatchSettings& settings, const Matcher& matcher, const OutputNames& names,
-      Geometry& geometry, bool sequence)
+      Geometry& geometry, bool video)
       : s_(settings),
-        matcher_(matcher),
         names_(names),
         geometry_(geometry),
-        keep_scale_(sequence && settings.match.scale == 0),
+        left_(matcher, s_.match, View::kLeft, video),
+        right_(matcher, s_.match, View::kRight, video),
         range_(s_.range) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
+    if (!s_.truth_file.empty()) truth_ = read_disparity(s_.truth_file);
   }
 
   // Everything that is done for one good pair; returns its report.
@@ -68,12 +157,11 @@ class Run {
   fs::path note(const fs::path& path, const InputPair& pair, nlohmann::json& report) const;
 
   const MatchSettings& s_;
-  const Matcher& matcher_;
   const OutputNames& names_;
   Geometry& geometry_;
-  const bool keep_scale_;  // the matcher's choice, from one pair to the next
-  double scale_ = 0;       // 0: nothing matched yet
+  ViewMatcher left_, right_;
   RangeChooser range_;
+  std::optional<FloatMap> truth_;
   Colormap colormap_ = Colormap::kTurbo;
 };
 
@@ -90,9 +178,9 @@ nlohmann::json Run::process(const InputPair& pair) {
   nlohmann::json report;
   report["left"] = pair.left_name;
   report["right"] = pair.right_name;
-  report["size"] = {pair.left.cols, pair.left.rows};
+  report["size"] = {pair.left.width(), pair.left.height()};
   // A calibration that does not fit is told before the work.
-  if (geometry_.known()) geometry_.of(pair.left.size(), pair.left.size());
+  if (geometry_.known()) geometry_.of(size_of(pair.left), size_of(pair.left));
   if (!s_.no_checks) {
     PairCheck verdict = check_pair(pair.left, pair.right);
     for (const auto& warning : verdict.warnings) {
@@ -102,36 +190,26 @@ nlohmann::json Run::process(const InputPair& pair) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  auto match = [&](View view) {
-    MatchOptions how = s_.match;
-    how.view = view;
-    if (scale_ > 0) how.scale = scale_, how.full_size = true;
-    try {
-      return matcher_.match(pair.left, pair.right, how);
-    } catch (const Error& error) {  // the matcher knows no file names
-      throw Error(error.kind(), pair.left_name + ": " + error.what());
-    }
-  };
-  Disparity left, right;
-  if (s_.view != "right" || s_.lr_check) left = match(View::kLeft);
-  if (s_.view != "left" || s_.lr_check) right = match(View::kRight);
+  Disparity *left = nullptr, *right = nullptr;
+  if (s_.view != "right" || s_.lr_check) left = &left_.match(pair);
+  if (s_.view != "left" || s_.lr_check) right = &right_.match(pair);
   if (s_.lr_check) {
     const auto threshold = static_cast<float>(s_.lr_threshold);
-    left.occluded = occlusion_mask(left.map, right.map, View::kLeft, threshold);
-    right.occluded = occlusion_mask(right.map, left.map, View::kRight, threshold);
+    check_consistency(*left, *right, View::kLeft, threshold);
+    check_consistency(*right, *left, View::kRight, threshold);
   }
-  if (keep_scale_) scale_ = matcher_.best_scale(left.map.empty() ? right.map : left.map, scale_);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   report["seconds"] = elapsed.count();
 
-  if (s_.view != "right") write_view(pair, left, "", report);
-  if (s_.view != "left") write_view(pair, right, "_right", report);
+  if (s_.view != "right") write_view(pair, *left, "", report);
+  if (s_.view != "left") write_view(pair, *right, "_right", report);
   return report;
 }
 
 void Run::write_view(const InputPair& pair, const Disparity& result, const std::string& suffix,
                      nlohmann::json& report) {
   report["disparity" + suffix] = span_of(result.map);
+  report["filled" + suffix] = share_of(result.mask, kFilled);
   write_disparity(note(names_.disparity(pair.stem, suffix), pair, report), result.map);
   auto companion = [&](const std::string& ending) {
     return note(names_.companion(pair.stem, suffix + ending), pair, report);
@@ -139,23 +217,29 @@ void Run::write_view(const InputPair& pair, const Disparity& result, const std::
   if (!s_.no_picture)
     write_image(companion("_vis.png"), colorize(result.map, colormap_, range_.of(result.map)));
   if (s_.confidence) {
-    cv::Mat picture;
-    result.confidence.convertTo(picture, CV_8U, 255);
-    write_image(companion("_confidence_vis.png"), picture);
+    write_image(companion("_confidence_vis.png"), grey(picture_of(result.confidence)));
     write_disparity(companion("_confidence.npy"), result.confidence);
   }
   if (s_.lr_check) {
-    write_image(companion("_occluded.png"), result.occluded);
-    report["occluded" + suffix] =
-        cv::countNonZero(result.occluded) / static_cast<double>(result.occluded.total());
+    constexpr int kHidden = kOccluded | kOutOfView;
+    write_image(companion("_occluded.png"), grey(picture_of(result.mask, kHidden)));
+    report["occluded" + suffix] = share_of(result.mask, kHidden);
+  }
+  if (s_.mask) write_image(companion("_mask.png"), grey(result.mask));
+  if (truth_ && suffix.empty()) {
+    check(truth_->same_size(result.map), ErrorKind::kInput,
+          "{}: is {}x{}, but the map is {}x{}; with --scale add --full-size", s_.truth_file,
+          truth_->width(), truth_->height(), result.map.width(), result.map.height());
+    write_image(companion("_error.png"), error_map(result.map, *truth_));
+    report["against_truth"] = against_truth(result.map, *truth_);
   }
   if (geometry_.known()) write_geometry(pair, result, suffix, report);
 }
 
 void Run::write_geometry(const InputPair& pair, const Disparity& result, const std::string& suffix,
                          nlohmann::json& report) {
-  const Calibration c = geometry_.of(pair.left.size(), result.map.size());
-  const cv::Mat depth = depth_from_disparity(result.map, c);
+  const Calibration c = geometry_.of(size_of(pair.left), size_of(result.map));
+  const FloatMap depth = depth_from_disparity(result, c, s_.keep_filled);
   const nlohmann::json span = span_of(depth);
   report["depth_m" + suffix] = span;
   report["calibration"] = {{"focal_px", c.fx}, {"baseline_m", c.baseline}, {"doffs_px", c.doffs}};
@@ -168,11 +252,11 @@ void Run::write_geometry(const InputPair& pair, const Disparity& result, const s
     write_depth(
         note(names_.companion(pair.stem, suffix + "_depth." + s_.depth_format), pair, report),
         depth);
-  if (s_.no_cloud || !suffix.empty()) return;  // one cloud a pair, in the frame of the left camera
-  cv::Mat colours = pair.left;
-  if (colours.size() != result.map.size())
-    cv::resize(pair.left, colours, result.map.size(), 0, 0, cv::INTER_AREA);
-  const auto points = point_cloud(result.map, colours, c, result.occluded, s_.cloud);
+  if (s_.no_cloud || !suffix.empty()) return;  // one cloud per pair, in the left camera's frame
+  const bool scaled =
+      result.map.width() != pair.left.width() || result.map.height() != pair.left.height();
+  const Image colours = scaled ? resized(pair.left, size_of(result.map)) : Image();
+  const auto points = point_cloud(result, scaled ? colours.view() : pair.left.view(), c, s_.cloud);
   write_ply(note(names_.companion(pair.stem, "_cloud.ply"), pair, report), points);
   report["points"] = points.size();
 }
@@ -181,10 +265,16 @@ void Run::write_geometry(const InputPair& pair, const Disparity& result, const s
 void print_report(const InputPair& pair, const nlohmann::json& report) {
   const auto& disparity = report[report.contains("disparity") ? "disparity" : "disparity_right"];
   print(fmt::format("{}: {}x{}, {:.2f} s, disparity {:.1f} to {:.1f} px, median {:.1f}", pair.stem,
-                    pair.left.cols, pair.left.rows, report["seconds"].get<double>(),
+                    pair.left.width(), pair.left.height(), report["seconds"].get<double>(),
                     disparity["min"].get<double>(), disparity["max"].get<double>(),
                     disparity["median"].get<double>()));
   for (const auto& file : report["files"]) print("  " + file.get<std::string>());
+  if (report.contains("against_truth")) {
+    const auto& errors = report["against_truth"];
+    print(fmt::format("  error: EPE {:.3f} px, bad 1 px {:.2f} %, bad 2 px {:.2f} %, D1 {:.2f} %",
+                      errors["epe"].get<double>(), errors["bad1"].get<double>(),
+                      errors["bad2"].get<double>(), errors["d1"].get<double>()));
+  }
 }
 
 }  // namespace
@@ -203,7 +293,9 @@ int cmd_match(int argc, char** argv) {
   s.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   s.common.apply();
+  s.complete();
   s.validate();
+  if (needs_libtorch(s.matcher.device)) hand_over(kTrain, argc, argv);
   RangeChooser{s.range};  // a mistake in it is told before anything is read
   Geometry geometry(s);
   if (geometry.known() && s.view == "right" && !s.no_cloud)
@@ -212,6 +304,8 @@ int cmd_match(int argc, char** argv) {
   const auto total = source->total();
   const bool many = !total || *total != 1;
   OutputNames names(s, many);
+  check(s.truth_file.empty() || !many, ErrorKind::kUsage,
+        "--truth belongs to one pair; nmrf eval compares many");
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
   names.make_ready();
   Run run(s, matcher, names, geometry, source->frame_rate().has_value());

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "core/check.h"
 #include "core/file.h"
-#include "train/run_plot.h"
+#include "plot/run_plot.h"
 
 namespace nmrf::cli {
 

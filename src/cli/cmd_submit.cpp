@@ -6,12 +6,13 @@
 #include "cli/command.h"
 #include "cli/eval_methods.h"
 #include "cli/models.h"
+#include "cli/program.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "core/sha256.h"
+#include "data/mats.h"
 #include "eval/runner.h"
 #include "eval/submission.h"
-#include "nmrf/image.h"
 
 namespace nmrf::cli {
 
@@ -43,10 +44,9 @@ int cmd_submit(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--method", options.method, "Middlebury: the method's name in file names")
       ->capture_default_str();
-  app.add_option("--max-disp", matcher.max_disp, "Largest disparity, pixels (0: the model's)")
-      ->check(CLI::Range(0, 16384));
+  add_max_disp(app, matcher.max_disp);
   add_scale(app, how.scale, "As for nmrf match; maps keep the full size");
-  app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  add_device(app, matcher.device);
   app.add_option("--set", matcher.set, "Change a model option, e.g. seeds.labels=2");
   app.add_flag("--partial", options.partial,
                "Allow an incomplete data set, to look at the archive");
@@ -55,6 +55,8 @@ int cmd_submit(int argc, char** argv) {
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
+  if (needs_libtorch(matcher.device)) hand_over(kTrain, argc, argv);
+  matcher.threads = common.thread_count();
   if (output.empty()) output = options.benchmark + ".zip";
 
   const auto items = plan_submission(options);
@@ -87,7 +89,7 @@ int cmd_submit(int argc, char** argv) {
     progress.show(fmt::format("{}/{}  {}", i + 1, items.size(), item.map_entry));
     try {
       write_submission_item(folder, item, options,
-                            method.predict(read_image(item.left), read_image(item.right)));
+                            method.predict(read_bgr(item.left), read_bgr(item.right)));
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kModel || error.kind() == ErrorKind::kUsage) throw;
       progress.clear();

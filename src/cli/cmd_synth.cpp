@@ -38,7 +38,8 @@ void check_truth(const SynthOptions& options, int pairs) {
 }
 
 // What the rendered pairs look like, beside those of a list file where one is given.
-void compare_statistics(const SynthOptions& options, int pairs, const std::string& list) {
+void compare_statistics(const SynthOptions& options, int pairs, const std::string& list,
+                        int threads) {
   std::unique_ptr<Dataset> real;
   if (!list.empty()) {
     DatasetOptions from;
@@ -50,6 +51,7 @@ void compare_statistics(const SynthOptions& options, int pairs, const std::strin
     const Sample sample = real->load(i);
     listed.push_back(pair_statistics(sample.left, sample.disparity));
   }
+  cv::setNumThreads(threads);
   cv::parallel_for_({0, pairs}, [&](const cv::Range& range) {
     for (int i = range.start; i < range.end; ++i) {
       const SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), i);
@@ -130,7 +132,7 @@ int cmd_synth(int argc, char** argv) {
     return 0;
   }
   if (statistics_pairs > 0) {
-    compare_statistics(options, statistics_pairs, list);
+    compare_statistics(options, statistics_pairs, list, common.thread_count());
     return 0;
   }
   check(list.empty(), ErrorKind::kUsage,
@@ -141,7 +143,7 @@ int cmd_synth(int argc, char** argv) {
   tree.folder = folder;
   tree.pairs = pairs;
   tree.split = split;
-  tree.threads = common.threads;
+  tree.threads = common.thread_count();
   watch_interrupts();
   tree.stop = [] { return interrupted(); };
   ProgressLine progress(!common.quiet);
@@ -150,12 +152,12 @@ int cmd_synth(int argc, char** argv) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   tree.progress = [&](std::int64_t done, std::int64_t total) {
-    progress.show(fmt::format("{}/{} pairs, {:.1f} a second", done, total,
+    progress.show(fmt::format("{}/{} pairs, {:.1f} per second", done, total,
                               static_cast<double>(done) / std::max(elapsed(), 1e-9)));
   };
   SynthTreeResult result = write_synth_tree(options, tree);
   progress.clear();
-  print(fmt::format("{}: {} pairs of {}x{} rendered in {:.1f} s ({:.2f} a second), {} were there",
+  print(fmt::format("{}: {} pairs of {}x{} rendered in {:.1f} s ({:.2f} per second), {} were there",
                     folder, result.written, options.width, options.height, elapsed(),
                     static_cast<double>(result.written) / std::max(elapsed(), 1e-9),
                     result.skipped));

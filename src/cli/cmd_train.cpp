@@ -17,7 +17,7 @@
 #include "core/log.h"
 #include "io/toml.h"
 #include "train/model/device.h"
-#include "nmrf/matcher.h"
+#include "train/threads.h"
 #include "train/trainer.h"
 
 namespace nmrf::cli {
@@ -39,7 +39,7 @@ int free_port() {
 
 // Starts this program `count` times with RANK 0..count-1 and waits. Signals are passed on; when one
 // process fails the others are told to stop. Returns the first exit code that is not 0.
-int spawn(int count, int argc, char** argv) {
+int spawn(int count, int threads, int argc, char** argv) {
   const std::string port = std::to_string(free_port());
   std::vector<pid_t> children;
   for (int rank = 0; rank < count; ++rank) {
@@ -52,9 +52,9 @@ int spawn(int count, int argc, char** argv) {
       ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
       ::setenv("WORLD_SIZE", std::to_string(count).c_str(), 1);
       // The processes share the cores: more threads than cores wait for each other.
-      ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, threads() / count)).c_str(), 0);
+      ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, threads / count)).c_str(), 0);
       std::vector<char*> arguments;
-      std::string program = "nmrf";
+      std::string program = "nmrf-train";
       arguments.push_back(program.data());
       for (int i = 0; i < argc; ++i) arguments.push_back(argv[i]);
       arguments.push_back(nullptr);
@@ -118,7 +118,7 @@ int cmd_train(int argc, char** argv) {
   app.add_option("--freeze", freeze, "Parts that stay as they are, e.g. backbone");
   app.add_option("--cache", cache, "Folder for computed superpixels");
   app.add_option("--nproc", processes, "Processes on this machine")->check(CLI::Range(1, 256));
-  app.add_option("--device", device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  add_device(app, device);
   app.add_option("--max-minutes", minutes, "Save and stop after this time");
   app.add_flag("--show-config", show, "Print the effective settings and stop");
   common.add_to(app);
@@ -128,32 +128,35 @@ int cmd_train(int argc, char** argv) {
   if (!init.empty()) set.push_back("model.init=" + nlohmann::json(init).dump());
   if (!cache.empty()) set.push_back("data.cache=" + nlohmann::json(cache).dump());
   if (!freeze.empty())
-    for (int i = 1; i <= TrainConfig::kStages; ++i)
+    for (int i = 1; i <= train::TrainConfig::kStages; ++i)
       set.push_back(fmt::format("stage{}.freeze={}", i, nlohmann::json(freeze).dump()));
   if (resume && config_file.empty() && std::filesystem::exists(output + "/config.toml"))
     config_file = output + "/config.toml";
   check(!config_file.empty(), ErrorKind::kUsage,
         "nmrf train needs --config FILE (configs/ has four), or --resume with the folder of a run");
-  TrainConfig config = read_config(config_file, set);
+  train::TrainConfig config = train::read_config(config_file, set);
   if (show) {
     print(to_toml(to_json_object(config)));
     return 0;
   }
-  if (processes > 1 && !std::getenv("WORLD_SIZE")) return spawn(processes, argc, argv);
+  if (processes > 1 && !std::getenv("WORLD_SIZE"))
+    return spawn(processes, common.thread_count(), argc, argv);
 
-  TrainRun run;
+  train::set_threads(common.thread_count());
+  train::warn_of_slow_blas();
+  train::TrainRun run;
   run.folder = output;
   run.resume = resume;
   run.max_minutes = minutes;
-  run.device = choose_device(device).str();
-  auto group = ProcessGroup::from_environment(config.timeout, run.device != "cpu");
+  run.device = train::choose_device(device).str();
+  auto group = train::ProcessGroup::from_environment(config.timeout, run.device != "cpu");
   watch_interrupts();
   run.stop = [] { return interrupted(); };
   const bool chief = group->rank() == 0;
   run.progress = [&](const std::string& line) {
     if (chief && !common.quiet) log_info("{}", line);
   };
-  TrainResult result = train(config, run, group);
+  train::TrainResult result = train::run_training(config, run, group);
   if (chief)
     print(fmt::format(
         "{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "

@@ -9,10 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 
 #include "core/check.h"
+#include "core/cores.h"
 #include "nmrf/log.h"
-#include "nmrf/matcher.h"
 
 namespace nmrf::cli {
 namespace {
@@ -34,21 +35,28 @@ bool terminal_stderr() {
 void CommonOptions::add_to(CLI::App& app) {
   app.add_flag("-q,--quiet", quiet, "Only errors on stderr");
   app.add_flag("-v,--verbose", verbose, "More on stderr");
-  app.add_option("-j,--threads", threads, "Threads (0: one a core)")
+  app.add_option("-j,--threads", threads, "Threads (0: one per core)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
 }
 
 void CommonOptions::apply() const {
-  set_threads(threads);
   const bool colour = terminal_stderr();
-  set_log_sink([quiet = quiet, verbose = verbose, colour](LogLevel level, const std::string& text) {
+  set_log_sink([quiet = quiet, verbose = verbose, colour](LogLevel level, const std::string& said) {
     if (quiet || (level == LogLevel::kDebug && !verbose)) return;
+    const std::string text = in_options(said);
     if (level == LogLevel::kWarning)
       std::fprintf(stderr, colour ? "\033[33mwarning:\033[0m %s\n" : "warning: %s\n", text.c_str());
     else
       std::fprintf(stderr, "%s\n", text.c_str());
   });
+}
+
+int CommonOptions::thread_count() const {
+  if (threads > 0) return threads;
+  if (const char* named = std::getenv("OMP_NUM_THREADS"))
+    if (const int count = std::atoi(named); count > 0) return std::min(count, 1024);
+  return usable_cores();
 }
 
 int parse(CLI::App& app, int argc, char** argv) {
@@ -62,17 +70,56 @@ int parse(CLI::App& app, int argc, char** argv) {
   return -1;
 }
 
-CLI::Option* add_scale(CLI::App& app, double& scale, const std::string& text) {
+CLI::Option* add_scale(CLI::App& app, std::optional<double>& scale, const std::string& text) {
   auto read = [&scale](const std::string& given) {
-    const bool automatic = given == "auto";
-    if (!automatic && (!CLI::detail::lexical_cast(given, scale) || !(scale >= 0.02 && scale <= 16)))
+    scale.reset();
+    if (given == "auto") return;
+    double factor = 0;
+    if (!CLI::detail::lexical_cast(given, factor) || !(factor >= 0.02 && factor <= 16))
       throw CLI::ValidationError("--scale",
                                  given + " is neither a factor from 0.02 to 16 nor auto");
-    if (automatic) scale = 0;
+    scale = factor;
   };
   return app.add_option_function<std::string>("--scale", read, text)
       ->type_name("FACTOR|auto")
       ->default_str("auto");
+}
+
+CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp) {
+  auto read = [&max_disp](int given) {
+    max_disp.reset();
+    if (given > 0) max_disp = given;
+  };
+  return app
+      .add_option_function<int>("--max-disp", read, "Largest disparity, pixels (0: the model's)")
+      ->check(CLI::Range(0, 16384));
+}
+
+CLI::Option* add_device(CLI::App& app, std::string& device) {
+  const auto known = [](const std::string& wish) -> std::string {
+    const bool numbered = wish.starts_with("cuda:") && wish.size() > 5 && wish.size() < 9 &&
+                          wish.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (numbered || wish == "auto" || wish == "cpu" || wish == "cuda") return {};
+    return "device '" + wish + "': expected auto, cpu, cuda or cuda:N";
+  };
+  return app.add_option("--device", device, "auto, cpu, cuda or cuda:N")
+      ->check(CLI::Validator(known, ""))
+      ->capture_default_str();
+}
+
+std::string in_options(std::string message) {
+  static const std::regex words(
+      R"((^|[^\w.:-])(?:Match(?:er)?Options::)?(max_disp|full_size)\b|Match(?:er)?Options::(\w+))");
+  std::string result;
+  auto from = message.cbegin();
+  for (std::sregex_iterator it(message.begin(), message.end(), words), end; it != end; ++it) {
+    std::string option = (*it)[2].matched ? it->str(2) : it->str(3);
+    std::replace(option.begin(), option.end(), '_', '-');
+    result.append(from, (*it)[0].first);
+    result += it->str(1) + "--" + option;
+    from = (*it)[0].second;
+  }
+  return result.append(from, message.cend());
 }
 
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}

@@ -1,9 +1,10 @@
-// What the commands share: their table, terminal manners, exit codes.
+// What the commands share: options, terminal manners, exit codes.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,6 @@ namespace nmrf::cli {
 // exit code; it may throw nmrf::Error, which main turns into a message and a code.
 struct Command {
   const char* name;
-  const char* summary;
   int (*run)(int argc, char** argv);
 };
 
@@ -31,17 +31,28 @@ int cmd_train(int argc, char** argv);
 struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
-  int threads = 0;
+  int threads = 0;  // 0: $OMP_NUM_THREADS, else one per core
   void add_to(CLI::App& app);
-  // Sets the log sink and the number of threads.
+  // Sets the log sink.
   void apply() const;
+  // `threads` as a number from 1 on.
+  int thread_count() const;
 };
 
 // Parses; on --help or a mistake prints and returns the exit code to end with (0 or 2), else -1.
 int parse(CLI::App& app, int argc, char** argv);
 
-// --scale FACTOR, or "auto", which is 0 in `scale` (see MatchOptions::scale).
-CLI::Option* add_scale(CLI::App& app, double& scale, const std::string& text);
+// --scale FACTOR, or "auto", which leaves `scale` empty (see MatchOptions::scale).
+CLI::Option* add_scale(CLI::App& app, std::optional<double>& scale, const std::string& text);
+// --max-disp PIXELS, or 0, which leaves it empty (see MatcherOptions::max_disp).
+CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp);
+
+// --device: auto, cpu, cuda or cuda:N.
+CLI::Option* add_device(CLI::App& app, std::string& device);
+
+// A message of the library, which speaks of its API, in the words of the command line:
+// "Raise max_disp" becomes "Raise --max-disp".
+std::string in_options(std::string message);
 
 // The argument of --size, WIDTHxHEIGHT; throws Error(kUsage) when it is not, or a side is below
 // `least`.

@@ -4,11 +4,12 @@
 
 #include <chrono>
 #include <filesystem>
-#include <opencv2/imgproc.hpp>
+#include <limits>
 
+#include "cli/model_access.h"
 #include "core/check.h"
 #include "core/sha256.h"
-#include "train/model/weights.h"
+#include "nmrf/opencv.h"
 #include "nmrf/version.h"
 
 namespace nmrf::cli {
@@ -16,12 +17,21 @@ namespace {
 
 bool by_formula(const std::string& model) { return model.starts_with("formula:"); }
 
-ModelOptions options_of_model(const std::string& model) {
-  if (by_formula(model)) return preset_options(model.substr(model.find(':') + 1));
-  return options_of(read_tensor_file(model), model);
+// CV_32FC(labels), one element per cell.
+cv::Mat mat_of(const CellLabels& labels) {
+  if (labels.empty()) return {};
+  return cv::Mat(labels.height, labels.width, CV_32FC(labels.count),
+                 const_cast<float*>(labels.values.data()))
+      .clone();
 }
 
+SegmenterMaker g_segmenter = nullptr;
+
 }  // namespace
+
+void set_segmenter(SegmenterMaker maker) { g_segmenter = maker; }
+bool has_segmenter() { return g_segmenter != nullptr; }
+Segmenter make_segmenter(const std::filesystem::path& cache) { return g_segmenter(cache); }
 
 std::string model_name(const std::string& model) {
   if (by_formula(model)) return model;
@@ -36,30 +46,33 @@ MatcherMethod::MatcherMethod(std::string name, const std::string& model,
             {"sha256", by_formula(model) ? model : sha256_of_file(model)},
             {"set", options.set},
             {"max_disp", matcher_.max_disp()},
-            {"scale", how.scale == 0 ? nlohmann::json("auto") : nlohmann::json(how.scale)},
+            {"scale", how.scale ? nlohmann::json(*how.scale) : nlohmann::json("auto")},
             {"device", matcher_.device()},
             {"nmrf", NMRF_VERSION}};
 }
 
 Prediction MatcherMethod::predict(const cv::Mat& left, const cv::Mat& right) const {
   const auto start = std::chrono::steady_clock::now();
-  Disparity result = matcher_.match(left, right, how_);
+  const Disparity result = matcher_.match(view(left), view(right), how_);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   Prediction prediction;
-  prediction.disparity = result.map;
-  prediction.confidence = result.confidence;
+  prediction.disparity = mat(result.map).clone();
+  prediction.confidence = mat(result.confidence).clone();
+  if (!result.mask.empty())  // no label won there
+    prediction.confidence.setTo(std::numeric_limits<float>::quiet_NaN(),
+                                mat(result.mask) & kFilled);
   // Cells of scaled images do not line up with those of the truth; left to the model, they are
   // those of the images as they are.
-  if (how_.scale == 0 || how_.scale == 1) {
-    prediction.labels = result.labels;
-    prediction.seeds = result.seeds;
+  if (how_.scale.value_or(1) == 1) {
+    prediction.labels = mat_of(result.labels);
+    prediction.seeds = mat_of(result.seeds);
   }
   prediction.seconds = elapsed.count();
   return prediction;
 }
 
 std::vector<Variant> ablations(const std::string& model) {
-  const ModelOptions own = options_of_model(model);
+  const ModelOptions own = model_options(model);
   std::vector<Variant> variants;
   for (int k = 1; k <= 6; ++k)
     if (k != own.labels)

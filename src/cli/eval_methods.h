@@ -1,11 +1,13 @@
 // The methods that `eval` and `submit` run: models, their variants, baselines.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "data/modals.h"
 #include "eval/method.h"
 #include "nmrf/matcher.h"
 
@@ -29,6 +31,13 @@ class MatcherMethod : public Method {
   MatchOptions how_;
   Matcher matcher_;
 };
+
+// Superpixels with a cache in that folder (empty: none), for the recall of labels. Only nmrf-train
+// has them: it sets the maker, and in the other programs has_segmenter() is false.
+using SegmenterMaker = Segmenter (*)(const std::filesystem::path& cache);
+void set_segmenter(SegmenterMaker maker);
+bool has_segmenter();
+Segmenter make_segmenter(const std::filesystem::path& cache);
 
 // A name for tables: the file's name without folder and extension.
 std::string model_name(const std::string& model);

@@ -9,7 +9,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
-#include "nmrf/disparity.h"
+#include "nmrf/files.h"
 
 namespace nmrf::cli {
 namespace fs = std::filesystem;
@@ -18,7 +18,7 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_option("LEFT", input.left,
                  "Left image, folder, 'pattern*' or video (with --side-by-side: both views)");
   app.add_option("RIGHT", input.right, "The same for the right view");
-  app.add_option("--list", input.list, "Text file with a pair a line: left right");
+  app.add_option("--list", input.list, "Text file with one pair per line: left right");
   app.add_option("--root", input.root, "Folder that paths of the list are relative to");
   app.add_flag("--side-by-side", input.side_by_side, "LEFT holds both views beside each other");
 
@@ -37,6 +37,10 @@ void MatchSettings::add_to(CLI::App& app) {
       ->group(kOutput);
   app.add_flag("--lr-check", lr_check, "Also a mask of occluded pixels; twice the time")
       ->group(kOutput);
+  app.add_flag(
+         "--mask", mask,
+         "Also what is known of each pixel, the sum of: 1 occluded, 2 out of view, 4 filled in")
+      ->group(kOutput);
   app.add_option("--lr-threshold", lr_threshold, "Pixels of disagreement allowed")
       ->capture_default_str()
       ->group(kOutput);
@@ -50,17 +54,16 @@ void MatchSettings::add_to(CLI::App& app) {
                  "all), or 'each'")
       ->capture_default_str()
       ->group(kOutput);
-  app.add_flag("--json", json, "One JSON line a pair on stdout")->group(kOutput);
+  app.add_option("--truth", truth_file,
+                 "True disparity of the left image: prints the error and draws it (one pair)")
+      ->group(kOutput);
+  app.add_flag("--json", json, "One JSON line per pair on stdout")->group(kOutput);
 
   constexpr const char* kMatching = "Matching";
   app.add_option("-m,--model", model, "Model file (.safetensors or the authors' .pth)")
       ->group(kMatching);
-  app.add_option("--device", matcher.device, "auto, cpu, cuda or cuda:N")
-      ->capture_default_str()
-      ->group(kMatching);
-  app.add_option("--max-disp", matcher.max_disp, "Largest disparity, pixels (0: the model's)")
-      ->check(CLI::Range(0, 16384))
-      ->group(kMatching);
+  add_device(app, matcher.device)->group(kMatching);
+  add_max_disp(app, matcher.max_disp)->group(kMatching);
   add_scale(
       app, match.scale,
       "Resize the images first, intrinsics along; 1: as they are; auto: as the model does best, "
@@ -90,20 +93,35 @@ void MatchSettings::add_to(CLI::App& app) {
       ->group(kDepth);
   app.add_flag("--no-depth", no_depth, "No depth map")->group(kDepth);
   app.add_flag("--no-cloud", no_cloud, "No point cloud")->group(kDepth);
+  app.add_flag("--keep-filled", keep_filled,
+               "Depth and points also where the disparity was filled in, not matched")
+      ->group(kDepth);
   app.add_option("--z-near", cloud.z_near, "Drop nearer points, metres")->group(kDepth);
   app.add_option("--z-far", cloud.z_far, "Drop farther points, metres")->group(kDepth);
-  app.add_option("--edge", cloud.edge_threshold,
+  app.add_option("--edge", cloud.edge,
                  "Drop points at disparity steps above this many pixels (0: keep)")
       ->group(kDepth);
   app.add_option("--stride", cloud.stride, "Every n-th pixel of every n-th row")->group(kDepth);
   common.add_to(app);
 }
 
+void MatchSettings::complete() {
+  matcher.threads = common.thread_count();
+  cloud.filled = keep_filled;
+  cloud.occluded = !lr_check;  // without the check only filling tells
+}
+
 void MatchSettings::validate() const {
   check(!output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder or a file");
   check(lr_threshold >= 0 && std::isfinite(lr_threshold), ErrorKind::kUsage,
         "--lr-threshold {}: expected pixels, 0 or more", lr_threshold);
-  cloud.validate();
+  check(cloud.z_near >= 0 && cloud.z_far > cloud.z_near, ErrorKind::kUsage,
+        "--z-near {} and --z-far {}: the range is empty", cloud.z_near, cloud.z_far);
+  check(cloud.edge >= 0 && std::isfinite(cloud.edge), ErrorKind::kUsage,
+        "--edge {}: expected pixels, 0 or more", cloud.edge);
+  check(cloud.stride >= 1, ErrorKind::kUsage, "--stride {}: expected 1 or more", cloud.stride);
+  check(truth_file.empty() || view != "right", ErrorKind::kUsage,
+        "--truth belongs to the left view, which --view right does not make");
   const bool by_hand = focal || baseline || doffs || cx || cy;
   check(calibration_file.empty() || !by_hand, ErrorKind::kUsage,
         "--calib and --focal, --baseline, --doffs, --cx, --cy exclude each other");
@@ -163,7 +181,7 @@ RangeChooser::RangeChooser(const std::string& wish) : each_(wish == "each") {
   range_ = given;
 }
 
-ColorRange RangeChooser::of(const cv::Mat& disparity) {
+ColorRange RangeChooser::of(const FloatMap& disparity) {
   if (each_) return robust_range(disparity);
   if (!range_) range_ = robust_range(disparity);
   return *range_;
@@ -186,12 +204,13 @@ Geometry::Geometry(const MatchSettings& settings)
   }
 }
 
-Calibration Geometry::of(cv::Size original, cv::Size matched) {
+Calibration Geometry::of(ImageSize original, ImageSize matched) {
   Calibration c = given_.value();
   if (by_hand_) {
     c.cx = cx_.value_or((original.width - 1) / 2.0);
     c.cy = cy_.value_or((original.height - 1) / 2.0);
-  } else if (c.width > 0 && c.height > 0 && cv::Size(c.width, c.height) != original) {
+  } else if (c.width > 0 && c.height > 0 &&
+             (c.width != original.width || c.height != original.height)) {
     const double sx = static_cast<double>(original.width) / c.width;
     const double sy = static_cast<double>(original.height) / c.height;
     // A resized image keeps its shape up to rounding. Anything else was cropped, and nobody can

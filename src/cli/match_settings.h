@@ -3,16 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <opencv2/core.hpp>
 #include <optional>
 #include <string>
 
 #include "cli/command.h"
-#include "data/pair_source.h"
-#include "nmrf/calibration.h"
+#include "io/pair_source.h"
+#include "nmrf/geometry.h"
 #include "nmrf/matcher.h"
 #include "viz/colormap.h"
-#include "viz/point_cloud.h"
 
 namespace nmrf::cli {
 
@@ -26,15 +24,18 @@ struct MatchSettings {
   std::string view = "left";
   bool lr_check = false;
   double lr_threshold = 1;
-  bool confidence = false, no_picture = false, no_depth = false, no_cloud = false;
+  bool confidence = false, mask = false, no_picture = false;
+  bool no_depth = false, no_cloud = false, keep_filled = false;
   bool no_checks = false, json = false;
   std::string colormap = "turbo", range = "first";
-  std::string calibration_file;
+  std::string calibration_file, truth_file;
   std::optional<double> focal, baseline, doffs, cx, cy;
   PointCloudOptions cloud;
   CommonOptions common;
 
   void add_to(CLI::App& app);
+  // The settings with what follows from them: threads, what a cloud keeps.
+  void complete();
   // Throws Error(kUsage) for values that make no sense, alone or together.
   void validate() const;
 };
@@ -63,7 +64,7 @@ class RangeChooser {
  public:
   // Throws Error(kUsage) unless `wish` is "LO,HI", "first" or "each".
   explicit RangeChooser(const std::string& wish);
-  ColorRange of(const cv::Mat& disparity);
+  ColorRange of(const FloatMap& disparity);
 
  private:
   bool each_;
@@ -78,7 +79,7 @@ class Geometry {
   // The calibration that holds for maps of size `matched`, made from images of size `original`. A
   // calibration of images of another size but the same shape is scaled, with a warning; of another
   // shape it is an Error(kInput).
-  Calibration of(cv::Size original, cv::Size matched);
+  Calibration of(ImageSize original, ImageSize matched);
 
  private:
   std::optional<Calibration> given_;

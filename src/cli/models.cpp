@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/program.h"
 #include "core/check.h"
 
 namespace nmrf::cli {
@@ -13,9 +14,8 @@ std::string model_path(const std::string& given) {
   if (const char* named = std::getenv("NMRF_MODEL"); named && *named) return named;
   constexpr const char* kShipped = "nmrf-fast.safetensors";
   std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (const fs::path& folder :
-       {program.parent_path() / "../share/nmrf/models", fs::path(NMRF_MODEL_FOLDER)})
+  const fs::path own = program_folder();
+  for (const fs::path& folder : {own / "../share/nmrf/models", own / "share/nmrf/models"})
     if (fs::exists(folder / kShipped, ignored)) return (folder / kShipped).lexically_normal();
   fail(ErrorKind::kModel,
        "no model: give one with --model FILE or $NMRF_MODEL. The authors' checkpoints "

@@ -105,7 +105,8 @@ void ThreadPool::worker(int slot) {
       if (!job) {
         if (stop_) return;
         lock.unlock();
-        if (wait_actively([&] { return posted_.load(std::memory_order_acquire) != seen; })) continue;
+        if (wait_actively([&] { return posted_.load(std::memory_order_acquire) != seen; }))
+          continue;
         lock.lock();
         ++sleeping_;
         wake_.wait(lock, [&] { return stop_ || open_job(); });

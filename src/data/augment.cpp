@@ -260,12 +260,14 @@ Sample augment(Sample sample, const AugmentOptions& options, Rng& rng) {
     } else {
       parts::jitter_colours({&sample.left, &sample.right}, ranges, rng);
     }
-    if (rng.chance(options.eraser)) parts::erase_patches(sample.right, options, rng);
   }
   const bool mirror = options.enabled && rng.chance(options.mirror);
   const bool flip = options.enabled && rng.chance(options.flip);
   if (mirror && !sample.right_disparity.empty()) parts::mirror_and_swap(sample);
   if (flip) parts::flip_vertically(sample);
+  // After the views changed sides: what is erased in the right one is as if hidden.
+  if (options.enabled && rng.chance(options.eraser))
+    parts::erase_patches(sample.right, options, rng);
 
   auto crop_of = [&](cv::Size image) {
     return cv::Size(options.crop_width > 0 ? options.crop_width : image.width,

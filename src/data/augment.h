@@ -77,8 +77,8 @@ struct AugmentOptions {
 };
 
 // Augments `sample` by its dense or sparse rules; all randomness comes from `rng`, and the same
-// generator state gives the same result bit for bit. The steps, in this order: colours, erased
-// patches, mirror and flip, scaling, crop. The result has crop_height x crop_width pixels: an image
+// generator state gives the same result bit for bit. The steps, in this order: colours, mirror and
+// flip, erased patches, scaling, crop. The result has crop_height x crop_width pixels: an image
 // smaller than the crop is padded at the right and the bottom (images by their border, truth as
 // unknown, masks and ids by 0).
 Sample augment(Sample sample, const AugmentOptions& options, Rng& rng);

@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "core/log.h"
 #include "data/families.h"
-#include "data/list_file.h"
+#include "io/list_file.h"
 
 namespace nmrf {
 namespace {

@@ -91,11 +91,11 @@ cv::Mat disparity_modals(const cv::Mat& disparity, const cv::Mat& segments) {
   return modals;
 }
 
-void add_segments(Sample& sample, const SuperpixelCache& cache, const SegmentOptions& options) {
+void add_segments(Sample& sample, const Segmenter& segmenter, const SegmentOptions& options) {
   if (sample.disparity.empty()) return;
   const bool ids = options.use_objects && sample.objects_everywhere;
   auto split = [&](const cv::Mat& objects, const cv::Mat& image) {
-    return ids && !objects.empty() ? objects : cache.get(image);
+    return ids && !objects.empty() ? objects : segmenter(image);
   };
   sample.segments = split(sample.objects, sample.left);
   if (options.both_views && !sample.right_disparity.empty())
@@ -106,7 +106,9 @@ void add_modals(Sample& sample) {
   if (sample.disparity.empty()) return;
   cv::Mat segments = sample.segments;
   if (segments.empty() && sample.objects_everywhere) segments = sample.objects;
-  if (segments.empty()) segments = superpixels(sample.left);
+  check(!segments.empty(), ErrorKind::kUsage,
+        "modals: the sample {} has neither segments nor an object id for every surface",
+        sample.name);
   sample.modals = disparity_modals(sample.disparity, segments);
   sample.segments.release();
   sample.right_segments.release();

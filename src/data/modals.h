@@ -1,15 +1,15 @@
-// Superpixel-guided disparity downsampling (supplement, section 1): a few modals a cell.
+// Superpixel-guided disparity downsampling (supplement, section 1): a few modals per cell.
 #pragma once
 
+#include <functional>
 #include <opencv2/core.hpp>
 
 #include "data/sample.h"
-#include "data/superpixels.h"
 
 namespace nmrf {
 
 inline constexpr int kModalCell = 8;  // side of a cell, pixels
-inline constexpr int kModals = 4;     // most modals a cell
+inline constexpr int kModals = 4;     // most modals per cell
 
 // Reduces every 8 x 8 cell of `disparity` (CV_32FC1, px) to up to four modals, with the help of
 // `segments` (CV_32SC1, any ids, same size). Returns CV_32FC4 of ceil(H/8) x ceil(W/8), memory
@@ -27,6 +27,10 @@ inline constexpr int kModals = 4;     // most modals a cell
 //      medians of the top four, taken anew over all pixels of the merged group.
 cv::Mat disparity_modals(const cv::Mat& disparity, const cv::Mat& segments);
 
+// Splits an image (CV_8UC3, BGR) into segments: CV_32SC1 of its size, any ids. Called from several
+// threads at once. Training takes superpixels (train/superpixels.h).
+using Segmenter = std::function<cv::Mat(const cv::Mat& image)>;
+
 struct SegmentOptions {
   bool use_objects = true;  // object ids where Sample::objects_everywhere says so
   bool both_views = false;  // the right view too, for samples that may be mirrored
@@ -35,11 +39,11 @@ struct SegmentOptions {
 // Before augmentation: fills sample.segments from the untouched left image (or its object ids) and,
 // with both_views and where the right view's truth is known, sample.right_segments from the right
 // one. Samples without truth get none. The augmentation moves both along.
-void add_segments(Sample& sample, const SuperpixelCache& cache, const SegmentOptions& options);
+void add_segments(Sample& sample, const Segmenter& segmenter, const SegmentOptions& options);
 
 // After augmentation: fills sample.modals from sample.segments and drops the segments. A sample
-// without segments (one that never saw add_segments) is split by its object ids where these are
-// everywhere, else by superpixels of its left image as it is now. Without truth nothing happens.
+// without segments (one that never saw add_segments) is split by its object ids; where these are
+// not everywhere it is an Error(kUsage). Without truth nothing happens.
 void add_modals(Sample& sample);
 
 }  // namespace nmrf

@@ -4,9 +4,8 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "io/codec.h"
+#include "data/mats.h"
 #include "nmrf/disparity.h"
-#include "nmrf/image.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -22,7 +21,7 @@ void check_size(const cv::Mat& map, const fs::path& path, const cv::Mat& left,
 
 // 8-bit colour as Sintel codes it; computed in float, 8 bits would overflow.
 cv::Mat decode_sintel(const fs::path& path) {
-  cv::Mat coded = read_image(path);
+  cv::Mat coded = read_bgr(path);
   cv::Mat map(coded.size(), CV_32FC1);
   for (int row = 0; row < coded.rows; ++row) {
     const auto* from = coded.ptr<cv::Vec3b>(row);
@@ -52,13 +51,13 @@ cv::Mat read_truth(const fs::path& path, const TruthCoding& coding) {
   cv::Mat map;
   switch (coding.kind) {
     case TruthKind::kDisparity:
-      map = read_disparity(path, {.divisor = coding.divisor, .zero_is_invalid = true});
+      map = read_disparity_mat(path, {.divisor = coding.divisor, .zero_is_invalid = true});
       break;
     case TruthKind::kSintel:
       map = decode_sintel(path);
       break;
     case TruthKind::kDepth:
-      map = read_disparity(path, {.divisor = 1, .zero_is_invalid = true});
+      map = read_disparity_mat(path, {.divisor = 1, .zero_is_invalid = true});
       break;
   }
   const bool depth = coding.kind == TruthKind::kDepth;
@@ -90,11 +89,11 @@ cv::Mat known_mask(const cv::Mat& map) {
 
 // CV_8UC1, 255 where any channel is not zero.
 cv::Mat nonzero_mask(const fs::path& path) {
-  cv::Mat image = decode_picture(path);
+  Image image = read_image(path);
   std::vector<cv::Mat> channels;
-  cv::split(image, channels);
-  if (channels.size() == 4) channels.pop_back();  // alpha says nothing
-  cv::Mat mask(image.size(), CV_8UC1, cv::Scalar(0));
+  cv::split(mat(image), channels);
+  if (channels.size() % 2 == 0) channels.pop_back();  // alpha says nothing
+  cv::Mat mask(image.height(), image.width(), CV_8UC1, cv::Scalar(0));
   for (const auto& channel : channels) mask |= channel != 0;
   return mask;
 }
@@ -105,11 +104,11 @@ cv::Mat read_noc(const SampleRef& ref, const cv::Mat& disparity) {
   for (const auto& path : ref.noc) {
     cv::Mat one;
     if (ref.noc_coding == NocCoding::kKnown) {
-      one = known_mask(read_disparity(path));
+      one = known_mask(read_disparity_mat(path));
     } else if (ref.noc_coding == NocCoding::kZeroVisible) {
       one = ~nonzero_mask(path);
     } else {
-      cv::extractChannel(read_image(path), one, 0);
+      cv::extractChannel(read_bgr(path), one, 0);
       one = one == 255;
     }
     check_size(one, path, disparity, ref.disparity);
@@ -120,7 +119,7 @@ cv::Mat read_noc(const SampleRef& ref, const cv::Mat& disparity) {
 
 // CV_32SC1 from an integer picture or a float map of whole numbers.
 cv::Mat read_objects(const fs::path& path) {
-  cv::Mat values = read_disparity(path, {.divisor = 1, .zero_is_invalid = false}), ids;
+  cv::Mat values = read_disparity_mat(path, {.divisor = 1, .zero_is_invalid = false}), ids;
   values.setTo(0, values == kInvalidDisparity);
   values.convertTo(ids, CV_32S);
   return ids;
@@ -132,8 +131,8 @@ Sample load_sample(const SampleRef& ref) {
   Sample sample;
   sample.name = ref.name;
   sample.sparse = ref.sparse;
-  sample.left = read_image(ref.left);
-  sample.right = read_image(ref.right);
+  sample.left = read_bgr(ref.left);
+  sample.right = read_bgr(ref.right);
   check_size(sample.right, ref.right, sample.left, ref.left);
   if (!ref.disparity.empty()) {
     sample.disparity = read_truth(ref.disparity, ref.coding);
@@ -151,7 +150,7 @@ Sample load_sample(const SampleRef& ref) {
     check_size(sample.right_disparity, ref.right_disparity, sample.left, ref.left);
   }
   if (!ref.reflective.empty()) {
-    sample.reflective_mask = known_mask(read_disparity(ref.reflective));
+    sample.reflective_mask = known_mask(read_disparity_mat(ref.reflective));
     check_size(sample.reflective_mask, ref.reflective, sample.left, ref.left);
   }
   if (!ref.objects.empty()) {

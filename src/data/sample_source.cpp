@@ -3,10 +3,8 @@
 namespace nmrf {
 
 DatasetSource::DatasetSource(std::shared_ptr<const Dataset> dataset, AugmentOptions options,
-                             std::shared_ptr<const SuperpixelCache> superpixels, bool use_objects)
-    : dataset_(std::move(dataset)),
-      options_(std::move(options)),
-      superpixels_(std::move(superpixels)) {
+                             Segmenter segmenter, bool use_objects)
+    : dataset_(std::move(dataset)), options_(std::move(options)), segmenter_(std::move(segmenter)) {
   options_.validate();
   segments_.use_objects = use_objects;
   segments_.both_views = options_.enabled && options_.mirror > 0;
@@ -19,9 +17,9 @@ std::optional<std::int64_t> DatasetSource::size() const {
 Sample DatasetSource::get(std::int64_t index, std::uint64_t draw_seed) const {
   Rng rng(draw_seed);
   Sample sample = dataset_->load(static_cast<std::size_t>(index));
-  if (superpixels_) add_segments(sample, *superpixels_, segments_);
+  if (segmenter_) add_segments(sample, segmenter_, segments_);
   sample = augment(std::move(sample), options_, rng);
-  if (superpixels_) add_modals(sample);
+  if (segmenter_) add_modals(sample);
   return sample;
 }
 

@@ -27,13 +27,12 @@ class SampleSource {
 // The samples of a data set, augmented.
 class DatasetSource : public SampleSource {
  public:
-  // Throws Error(kUsage) when the options are not valid. With `superpixels` the samples come with
+  // Throws Error(kUsage) when the options are not valid. With a `segmenter` the samples come with
   // their modals, split by the segments of the image before augmentation; `use_objects` lets object
-  // ids stand in for superpixels where a data set has them for every surface. When samples may be
-  // mirrored, superpixels of both views are found.
+  // ids stand in for it where a data set has them for every surface. When samples may be
+  // mirrored, both views are split.
   DatasetSource(std::shared_ptr<const Dataset> dataset, AugmentOptions options,
-                std::shared_ptr<const SuperpixelCache> superpixels = nullptr,
-                bool use_objects = true);
+                Segmenter segmenter = {}, bool use_objects = true);
   std::optional<std::int64_t> size() const override;
   Sample get(std::int64_t index, std::uint64_t draw_seed) const override;
   std::string describe(std::int64_t index) const override;
@@ -41,7 +40,7 @@ class DatasetSource : public SampleSource {
  private:
   std::shared_ptr<const Dataset> dataset_;
   AugmentOptions options_;
-  std::shared_ptr<const SuperpixelCache> superpixels_;
+  Segmenter segmenter_;
   SegmentOptions segments_;
 };
 

@@ -286,10 +286,10 @@ std::string error_legend() {
   double n = 0.0625;
   std::string from = "0";
   for (int step = 0; step < 10; ++step, n *= 2) {
-    const cv::Vec3b c = kitti_error_color(static_cast<float>(n * 0.75));
+    const auto c = kitti_error_color(static_cast<float>(n * 0.75));
     const std::string to = fmt::format("{:g}", 3 * n);
-    html += fmt::format("<span><i style=\"background:rgb({},{},{})\"></i>{}</span>", c[2], c[1],
-                        c[0], step < 9 ? from + "–" + to : from + " or more");
+    html += fmt::format("<span><i style=\"background:rgb({},{},{})\"></i>{}</span>", c[0], c[1],
+                        c[2], step < 9 ? from + "–" + to : from + " or more");
     from = to;
   }
   return html + "<span>half as bright: occluded; black: no truth</span></div>\n";

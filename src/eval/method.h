@@ -7,8 +7,9 @@
 namespace nmrf {
 
 struct Prediction {
-  cv::Mat disparity;   // CV_32FC1, px of the left view, the images' size; non-finite = none
-  cv::Mat confidence;  // CV_32FC1 in [0, 1], the winning label's probability; may be empty
+  cv::Mat disparity;  // CV_32FC1, px of the left view, the images' size; non-finite = none
+  // CV_32FC1 in [0, 1], the winning label's probability, NaN where none won; may be empty.
+  cv::Mat confidence;
   // CV_32FC(k), ceil(H/8) x ceil(W/8), px: the candidate labels and the seeds they grew from. Empty
   // unless asked for, and for methods without such a thing.
   cv::Mat labels, seeds;

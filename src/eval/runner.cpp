@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
-#include "nmrf/image.h"
+#include "data/mats.h"
 #include "viz/colormap.h"
 #include "viz/error_map.h"
 
@@ -49,13 +49,18 @@ cv::Mat at_most(const cv::Mat& picture, int width, int interpolation) {
   return smaller;
 }
 
+cv::Mat coloured(const cv::Mat& disparity, const ColorRange& range) {
+  return bgr_of(colorize(float_map(disparity), Colormap::kTurbo, range));
+}
+
 // An error map that survives shrinking: points of sparse truth grow to a pixel of the small
 // picture.
 cv::Mat small_error_map(const cv::Mat& predicted, const Sample& sample, int width) {
-  cv::Mat occluded;
-  if (!sample.noc_mask.empty()) occluded = sample.noc_mask != 255;
-  cv::Mat map = error_map(predicted, sample.disparity, occluded, {.dilate = sample.sparse});
-  return at_most(map, width, cv::INTER_NEAREST);
+  ByteMap occluded;
+  if (!sample.noc_mask.empty()) occluded = byte_map(sample.noc_mask != 255);
+  const Image map = error_map(float_map(predicted), float_map(sample.disparity), occluded,
+                              {.dilate = sample.sparse});
+  return at_most(bgr_of(map), width, cv::INTER_NEAREST);
 }
 
 class Pictures {
@@ -71,20 +76,19 @@ class Pictures {
     if (!wanted()) return;
     const int width = options_.picture_width;
     // One range for truth and all methods, so that they can be compared by eye.
-    const ColorRange range = robust_range(sample.disparity);
+    const ColorRange range = robust_range(float_map(sample.disparity));
     const fs::path left = view(sample.name, "left"), truth = view(sample.name, "truth");
     std::error_code ignored;
-    if (!fs::exists(left, ignored)) write_image(left, at_most(sample.left, width, cv::INTER_AREA));
+    if (!fs::exists(left, ignored)) write_mat(left, at_most(sample.left, width, cv::INTER_AREA));
     if (!fs::exists(truth, ignored))
-      write_image(truth, at_most(shown_truth(sample, range), width, cv::INTER_NEAREST));
-    write_image(
-        store.picture(sample.name, "disparity.jpg"),
-        at_most(colorize(prediction.disparity, Colormap::kTurbo, range), width, cv::INTER_AREA));
-    write_image(store.picture(sample.name, "error.png"),
-                small_error_map(prediction.disparity, sample, width));
+      write_mat(truth, at_most(shown_truth(sample, range), width, cv::INTER_NEAREST));
+    write_mat(store.picture(sample.name, "disparity.jpg"),
+              at_most(coloured(prediction.disparity, range), width, cv::INTER_AREA));
+    write_mat(store.picture(sample.name, "error.png"),
+              small_error_map(prediction.disparity, sample, width));
     if (!prediction.labels.empty())
-      write_image(store.picture(sample.name, "best.png"),
-                  small_error_map(best_labels(prediction.labels, sample.disparity), sample, width));
+      write_mat(store.picture(sample.name, "best.png"),
+                small_error_map(best_labels(prediction.labels, sample.disparity), sample, width));
   }
 
   // Names the pictures that exist; false when the common ones are missing.
@@ -110,7 +114,7 @@ class Pictures {
   }
   // Points of sparse truth are enlarged, or shrinking would lose them.
   static cv::Mat shown_truth(const Sample& sample, const ColorRange& range) {
-    cv::Mat colors = colorize(sample.disparity, Colormap::kTurbo, range);
+    cv::Mat colors = coloured(sample.disparity, range);
     if (sample.sparse) cv::dilate(colors, colors, cv::Mat());
     return colors;
   }

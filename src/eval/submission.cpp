@@ -9,9 +9,9 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "data/dataset.h"
-#include "weights/zip.h"
+#include "data/mats.h"
 #include "nmrf/disparity.h"
-#include "nmrf/image.h"
+#include "weights/zip.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -88,11 +88,13 @@ void check_complete(const SubmissionOptions& options, const std::string& what,
               problem);
 }
 
+cv::Size size_of(const Image& image) { return {image.width(), image.height()}; }
+
 SubmissionItem item_of(const SampleRef& ref, std::string map_entry, std::string time_entry) {
   SubmissionItem item;
   item.left = ref.left;
   item.right = ref.right;
-  const cv::Size left = read_image(ref.left).size(), right = read_image(ref.right).size();
+  const cv::Size left = size_of(read_image(ref.left)), right = size_of(read_image(ref.right));
   check(left == right, ErrorKind::kInput, "{} is {}x{} and {} is {}x{}; a pair has one size",
         ref.left.string(), left.width, left.height, ref.right.string(), right.width, right.height);
   item.width = left.width;
@@ -104,7 +106,7 @@ SubmissionItem item_of(const SampleRef& ref, std::string map_entry, std::string 
 
 // The map of an item as it lies in the folder, checked.
 void check_map(const fs::path& path, const SubmissionItem& item) {
-  const cv::Mat map = read_disparity(path);
+  const cv::Mat map = read_disparity_mat(path);
   check(map.cols == item.width && map.rows == item.height, ErrorKind::kFailure,
         "{}: the map is {}x{} and the image {}x{}", item.map_entry, map.cols, map.rows, item.width,
         item.height);
@@ -187,7 +189,7 @@ void write_submission_item(const fs::path& folder, const SubmissionItem& item,
     write_file(folder / item.time_entry, fmt::format("{}{:.3f}\n", word, prediction.seconds));
   }
   // Last, so that a map stands for a finished pair.
-  write_disparity(path, map);
+  write_disparity_mat(path, map);
 }
 
 bool submission_item_done(const fs::path& folder, const SubmissionItem& item) {

@@ -1,12 +1,9 @@
-#include "nmrf/calibration.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +13,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "nmrf/geometry.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -150,7 +148,14 @@ Calibration from_middlebury(std::string_view content, const std::string& file) {
   c.cy = left[5];
   c.baseline = entries.number("baseline") / 1000.0;
   if (!entries.has("doffs") && !entries.has("cam1")) entries.missing("'doffs' (or 'cam1')");
+  const bool both = entries.has("doffs") && entries.has("cam1");
   c.doffs = entries.has("doffs") ? entries.number("doffs") : entries.camera("cam1")[2] - c.cx;
+  constexpr double kRounding = 0.1;  // pixels
+  const double shift = both ? entries.camera("cam1")[2] - c.cx : c.doffs;
+  check(!(std::abs(c.doffs - shift) > kRounding), ErrorKind::kInput,
+        "{}: doffs is {} px, but the principal points of cam0 and cam1 differ by {} px "
+        "({} and {}). Both must agree: correct the one that is wrong, or remove doffs.",
+        entries.source(), c.doffs, shift, c.cx, c.cx + shift);
   c.width = entries.size("width");
   c.height = entries.size("height");
   c.source = entries.source();
@@ -327,7 +332,9 @@ Calibration from_json(std::string_view content, const std::string& file) {
 }
 
 Calibration recognise(const std::string& content, const std::string& file) {
-  const std::string_view text = trimmed(content);
+  std::string_view text = content;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the mark some editors put first
+  text = trimmed(text);
   check(!text.empty(), ErrorKind::kInput, "{}: the calibration file is empty. {}.", file,
         kKnownForms);
   if (text.starts_with('{')) return from_json(text, file);
@@ -358,19 +365,23 @@ void Calibration::validate() const {
       name, baseline);
   check(width >= 0 && height >= 0, ErrorKind::kInput, "{}: the image size {}x{} is negative.", name,
         width, height);
+  check(width == 0 || doffs > -width, ErrorKind::kInput,
+        "{}: doffs is {} px and the images are {} pixels wide: every point would lie behind the "
+        "cameras. Check its sign; it is cx of the right camera minus cx of the left one.",
+        name, doffs, width);
 }
 
 Calibration Calibration::scaled(double sx, double sy) const {
   check(std::isfinite(sx) && std::isfinite(sy) && sx > 0 && sy > 0, ErrorKind::kUsage,
         "a calibration cannot be scaled by {} and {}; both must be positive.", sx, sy);
-  // Plain multiples, as the data sets do it (Middlebury's quarter-size files are a quarter of the
-  // full-size ones).
+  // Resizing keeps the centres aligned: pixel x, whose centre is x + 0.5 from the edge, moves to
+  // (x + 0.5) * s - 0.5. The shift cancels in the difference of two principal points.
   Calibration c = *this;
   c.fx *= sx;
-  c.cx *= sx;
+  c.cx = (cx + 0.5) * sx - 0.5;
   c.doffs *= sx;
   c.fy *= sy;
-  c.cy *= sy;
+  c.cy = (cy + 0.5) * sy - 0.5;
   c.width = static_cast<int>(std::lround(width * sx));
   c.height = static_cast<int>(std::lround(height * sy));
   return c;
@@ -387,24 +398,6 @@ Calibration read_calibration(const fs::path& path) {
         "come out 1000 times too large.",
         c.source, c.baseline);
   return c;
-}
-
-cv::Mat depth_from_disparity(const cv::Mat& disparity, const Calibration& calibration) {
-  calibration.validate();
-  check(!disparity.empty() && disparity.dims == 2 && disparity.type() == CV_32FC1,
-        ErrorKind::kUsage, "a disparity map is a 32-bit float image of one channel (CV_32FC1).");
-  cv::Mat depth(disparity.size(), CV_32FC1);
-  const double product = calibration.baseline * calibration.fx;
-  for (int row = 0; row < disparity.rows; ++row) {
-    const auto* d = disparity.ptr<float>(row);
-    auto* z = depth.ptr<float>(row);
-    for (int col = 0; col < disparity.cols; ++col) {
-      const double shift = d[col] + calibration.doffs;
-      z[col] = std::isfinite(d[col]) && shift > 0 ? static_cast<float>(product / shift)
-                                                  : std::numeric_limits<float>::infinity();
-    }
-  }
-  return depth;
 }
 
 }  // namespace nmrf

@@ -1,5 +1,3 @@
-#include "io/ply.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,12 +5,13 @@
 #include <cstring>
 
 #include "core/file.h"
+#include "nmrf/geometry.h"
 
 namespace nmrf {
 
 static_assert(std::endian::native == std::endian::little, "the file is little-endian");
 
-void write_ply(const std::filesystem::path& path, const std::vector<ColoredPoint>& points) {
+void write_ply(const std::filesystem::path& path, const std::vector<Point>& points) {
   constexpr std::size_t kPointBytes = 15;  // without the padding that the struct has in memory
   constexpr std::size_t kBatch = 1 << 14;
   AtomicFile file(path);
@@ -34,11 +33,10 @@ void write_ply(const std::filesystem::path& path, const std::vector<ColoredPoint
     const std::size_t count = std::min(kBatch, points.size() - first);
     buffer.resize(count * kPointBytes);
     for (std::size_t i = 0; i < count; ++i) {
-      const ColoredPoint& point = points[first + i];
+      const Point& point = points[first + i];
       const float position[3] = {point.x, point.y, point.z};
-      const std::uint8_t color[3] = {point.red, point.green, point.blue};
       std::memcpy(buffer.data() + i * kPointBytes, position, sizeof position);
-      std::memcpy(buffer.data() + i * kPointBytes + sizeof position, color, sizeof color);
+      std::memcpy(buffer.data() + i * kPointBytes + sizeof position, point.rgb.data(), 3);
     }
     file.write(buffer.data(), buffer.size());
   }

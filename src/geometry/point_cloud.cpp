@@ -1,25 +1,41 @@
-#include "viz/point_cloud.h"
-
 #include <cmath>
 #include <cstdint>
 
 #include "core/check.h"
+#include "nmrf/geometry.h"
 
 namespace nmrf {
 namespace {
 
 // True when a valid neighbour of the pixel lies more than `threshold` pixels of disparity away.
-bool at_edge(const cv::Mat& disparity, int row, int col, double threshold) {
+bool at_edge(const FloatMap& disparity, int row, int col, double threshold) {
   constexpr int kSteps[4][2] = {{0, -1}, {0, 1}, {-1, 0}, {1, 0}};
-  const double here = disparity.at<float>(row, col);
+  const double here = disparity.at(row, col);
   for (const auto& step : kSteps) {
     const int y = row + step[0];
     const int x = col + step[1];
-    if (y < 0 || y >= disparity.rows || x < 0 || x >= disparity.cols) continue;
-    const double there = disparity.at<float>(y, x);
+    if (y < 0 || y >= disparity.height() || x < 0 || x >= disparity.width()) continue;
+    const double there = disparity.at(y, x);
     if (std::isfinite(there) && std::abs(there - here) > threshold) return true;
   }
   return false;
+}
+
+void check_sizes(const Disparity& disparity, const ImageView& image,
+                 const PointCloudOptions& options) {
+  const FloatMap& map = disparity.map;
+  check(image.width == map.width() && image.height == map.height(), ErrorKind::kUsage,
+        "the image of a point cloud must be of the size of the disparity map, {}x{}; it has {}x{} "
+        "pixels.",
+        map.width(), map.height(), image.width, image.height);
+  check(disparity.mask.empty() || disparity.mask.same_size(map), ErrorKind::kUsage,
+        "the mask of a disparity map has its size, {}x{}; this one has {}x{} pixels.", map.width(),
+        map.height(), disparity.mask.width(), disparity.mask.height());
+  const FloatMap& confidence = disparity.confidence;
+  check(options.min_confidence <= 0 || confidence.same_size(map), ErrorKind::kUsage,
+        "a least confidence of {} needs a confidence map of the size of the disparity map, {}x{}; "
+        "this one has {}x{} pixels.",
+        options.min_confidence, map.width(), map.height(), confidence.width(), confidence.height());
 }
 
 }  // namespace
@@ -27,42 +43,41 @@ bool at_edge(const cv::Mat& disparity, int row, int col, double threshold) {
 void PointCloudOptions::validate() const {
   check(
       z_near >= 0 && z_far > z_near && std::isfinite(z_near), ErrorKind::kUsage,
-      "the depth range {} to {} m of the point cloud is empty; z-near must be at least 0 and below "
-      "z-far.",
+      "the depth range {} to {} m of the point cloud is empty; z_near must be at least 0 and below "
+      "z_far.",
       z_near, z_far);
-  check(edge_threshold >= 0, ErrorKind::kUsage,
-        "the edge threshold is {} px; it must be positive, or 0 to keep all points.",
-        edge_threshold);
+  check(edge >= 0, ErrorKind::kUsage,
+        "the edge threshold is {} px; it must be positive, or 0 to keep all points.", edge);
   check(stride >= 1, ErrorKind::kUsage,
         "the stride of the point cloud is {}; it must be 1 or more.", stride);
+  check(min_confidence >= 0 && min_confidence <= 1, ErrorKind::kUsage,
+        "the least confidence of the point cloud is {}; it must be between 0 and 1.",
+        min_confidence);
 }
 
-std::vector<ColoredPoint> point_cloud(const cv::Mat& disparity, const cv::Mat& image,
-                                      const Calibration& calibration, const cv::Mat& occluded,
-                                      const PointCloudOptions& options) {
+std::vector<Point> point_cloud(const Disparity& disparity, const ImageView& image,
+                               const Calibration& calibration, const PointCloudOptions& options) {
   options.validate();
-  const cv::Mat depth = depth_from_disparity(disparity, calibration);
-  check(
-      image.type() == CV_8UC3 && image.size() == disparity.size(), ErrorKind::kUsage,
-      "the image of a point cloud must be CV_8UC3 and of the size of the disparity map, {}x{}; it "
-      "has {}x{} pixels.",
-      disparity.cols, disparity.rows, image.cols, image.rows);
-  check(occluded.empty() || (occluded.type() == CV_8UC1 && occluded.size() == disparity.size()),
-        ErrorKind::kUsage,
-        "the occlusion mask must be CV_8UC1 and of the size of the disparity map, {}x{}.",
-        disparity.cols, disparity.rows);
-  std::vector<ColoredPoint> points;
-  for (int row = 0; row < disparity.rows; row += options.stride)
-    for (int col = 0; col < disparity.cols; col += options.stride) {
-      const double z = depth.at<float>(row, col);
+  const FloatMap& map = disparity.map;
+  const FloatMap depth = depth_from_disparity(map, calibration);
+  check_sizes(disparity, image, options);
+  const Image colors = to_rgb8(image, "the image of the point cloud");
+  const int unwanted =
+      (options.occluded ? 0 : kOccluded | kOutOfView) | (options.filled ? 0 : kFilled);
+  std::vector<Point> points;
+  for (int y = 0; y < map.height(); y += options.stride)
+    for (int x = 0; x < map.width(); x += options.stride) {
+      const double z = depth.at(y, x);
       if (!std::isfinite(z) || z < options.z_near || z > options.z_far) continue;
-      if (!occluded.empty() && occluded.at<std::uint8_t>(row, col) != 0) continue;
-      if (options.edge_threshold > 0 && at_edge(disparity, row, col, options.edge_threshold))
+      if (!disparity.mask.empty() && (disparity.mask.at(y, x) & unwanted) != 0) continue;
+      if (options.min_confidence > 0 && !(disparity.confidence.at(y, x) >= options.min_confidence))
         continue;
-      const auto& bgr = image.at<cv::Vec3b>(row, col);
-      points.push_back({static_cast<float>((col - calibration.cx) / calibration.fx * z),
-                        static_cast<float>((row - calibration.cy) / calibration.fy * z),
-                        static_cast<float>(z), bgr[2], bgr[1], bgr[0]});
+      if (options.edge > 0 && at_edge(map, y, x, options.edge)) continue;
+      const std::uint8_t* rgb = colors.row(y) + 3 * x;
+      points.push_back({static_cast<float>((x - calibration.cx) / calibration.fx * z),
+                        static_cast<float>((y - calibration.cy) / calibration.fy * z),
+                        static_cast<float>(z),
+                        {rgb[0], rgb[1], rgb[2]}});
     }
   return points;
 }

@@ -1,8 +1,8 @@
 #include "nmrf/disparity.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/check.h"
@@ -10,6 +10,7 @@
 #include "io/float_map.h"
 #include "io/npy.h"
 #include "io/pfm.h"
+#include "nmrf/files.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -19,51 +20,41 @@ namespace {
 constexpr double kPngScale = 256.0;  // of KITTI
 
 // inf, -inf and NaN all mean "unknown"; in memory that is +infinity.
-void mark_invalid(cv::Mat& map) {
-  for (int row = 0; row < map.rows; ++row) {
-    auto* values = map.ptr<float>(row);
-    for (int col = 0; col < map.cols; ++col)
-      if (!std::isfinite(values[col])) values[col] = kInvalidDisparity;
-  }
+void mark_invalid(FloatMap& map) {
+  for (float& value : map)
+    if (!std::isfinite(value)) value = kInvalidDisparity;
 }
 
 template <class T>
-cv::Mat from_integers(const cv::Mat& image, const DisparityScale& scale) {
-  cv::Mat map(image.size(), CV_32FC1);
-  for (int row = 0; row < image.rows; ++row) {
-    const T* values = image.ptr<T>(row);
-    auto* target = map.ptr<float>(row);
-    for (int col = 0; col < image.cols; ++col)
-      target[col] = values[col] == 0 && scale.zero_is_invalid
-                        ? kInvalidDisparity
-                        : static_cast<float>(values[col] / scale.divisor);
+FloatMap from_integers(const Image& image, const DisparityScale& scale) {
+  FloatMap map(image.width(), image.height());
+  for (int y = 0; y < image.height(); ++y) {
+    const auto* values = reinterpret_cast<const T*>(image.row(y));
+    std::transform(values, values + image.width(), map.row(y), [&](T value) {
+      return value == 0 && scale.zero_is_invalid ? kInvalidDisparity
+                                                 : static_cast<float>(value / scale.divisor);
+    });
   }
   return map;
 }
 
-cv::Mat read_picture(const fs::path& path, const DisparityScale& scale) {
-  cv::Mat image = decode_picture(path);
+FloatMap read_picture(const fs::path& path, const DisparityScale& scale) {
+  Picture picture = decode_picture(path);
+  if (!picture.floats.empty()) {
+    mark_invalid(picture.floats);
+    return std::move(picture.floats);
+  }
+  const Image& image = picture.image;
   check(
       image.channels() == 1, ErrorKind::kInput,
       "{}: has {} channels: a colour picture, not a disparity map. Expected one channel of 8 or 16 "
       "bits (or 32-bit float in TIFF); from the tool that made it, ask for 16-bit PNG, PFM or npy.",
       path.string(), image.channels());
-  switch (image.depth()) {
-    case CV_8U:
-      return from_integers<std::uint8_t>(image, scale);
-    case CV_16U:
-      return from_integers<std::uint16_t>(image, scale);
-    case CV_32F:
-      mark_invalid(image);
-      return image;
-    default:
-      fail(ErrorKind::kInput,
-           "{}: holds {} values; expected 8 or 16 bits without sign, or 32-bit float.",
-           path.string(), cv::depthToString(image.depth()));
-  }
+  return image.bits() == 8 ? from_integers<std::uint8_t>(image, scale)
+                           : from_integers<std::uint16_t>(image, scale);
 }
 
-cv::Mat read_array(const fs::path& path) {
+FloatMap read_array(const fs::path& path) {
   const NpyArray array = read_npy(path);
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
   check(array.shape.size() == 2 && array.count() > 0 && array.shape[0] <= kMost &&
@@ -73,11 +64,11 @@ cv::Mat read_array(const fs::path& path) {
   check(array.type == NpyType::kFloat32 || array.type == NpyType::kFloat64, ErrorKind::kInput,
         "{}: holds '{}'; a disparity map holds '<f4' or '<f8', in pixels.", path.string(),
         npy_type_name(array.type));
-  cv::Mat map(static_cast<int>(array.shape[0]), static_cast<int>(array.shape[1]), CV_32FC1);
+  FloatMap map(static_cast<int>(array.shape[1]), static_cast<int>(array.shape[0]));
   if (array.type == NpyType::kFloat32)
-    std::copy_n(array.data<float>(), array.count(), map.ptr<float>());
+    std::copy_n(array.data<float>(), array.count(), map.data());
   else
-    std::transform(array.data<double>(), array.data<double>() + array.count(), map.ptr<float>(),
+    std::transform(array.data<double>(), array.data<double>() + array.count(), map.data(),
                    [](double value) { return static_cast<float>(value); });
   mark_invalid(map);
   return map;
@@ -85,13 +76,13 @@ cv::Mat read_array(const fs::path& path) {
 
 }  // namespace
 
-cv::Mat read_disparity(const fs::path& path, DisparityScale scale) {
+FloatMap read_disparity(const fs::path& path, DisparityScale scale) {
   check(std::isfinite(scale.divisor) && scale.divisor > 0, ErrorKind::kUsage,
         "{}: the divisor of a disparity file must be positive, not {}.", path.string(),
         scale.divisor);
   const std::string extension = lower_extension(path);
   if (extension == ".pfm") {
-    cv::Mat map = read_pfm(path);
+    FloatMap map = read_pfm(path);
     mark_invalid(map);
     return map;
   }
@@ -104,18 +95,16 @@ cv::Mat read_disparity(const fs::path& path, DisparityScale scale) {
        path.string(), extension);
 }
 
-void write_disparity(const fs::path& path, const cv::Mat& disparity) {
+void write_disparity(const fs::path& path, const FloatMap& disparity) {
   check(is_disparity_extension(lower_extension(path)), ErrorKind::kUsage,
         "{}: disparity maps are written as .pfm, .png (16-bit), .npy or .tiff, not as '{}'.",
         path.string(), lower_extension(path));
-  check(!disparity.empty() && disparity.dims == 2 && disparity.type() == CV_32FC1,
-        ErrorKind::kUsage, "{}: a disparity map is a 32-bit float image of one channel (CV_32FC1).",
-        path.string());
+  check(!disparity.empty(), ErrorKind::kUsage, "{}: the disparity map is empty.", path.string());
   if (lower_extension(path) == ".png") {
     write_png16(path, disparity, kPngScale);
     return;
   }
-  cv::Mat clean = disparity.clone();
+  FloatMap clean = disparity;
   mark_invalid(clean);
   write_float_map(path, clean);
 }

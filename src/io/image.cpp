@@ -2,53 +2,47 @@
 
 #include <algorithm>
 #include <array>
-#include <opencv2/imgproc.hpp>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "core/check.h"
 #include "io/codec.h"
+#include "nmrf/files.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
 
-cv::Mat read_image(const fs::path& path) { return to_bgr8(decode_picture(path), path.string()); }
+namespace {
 
-cv::Mat to_bgr8(const cv::Mat& image, const std::string& name) {
-  check(!image.empty() && image.dims == 2, ErrorKind::kInput, "{}: the image is empty.", name);
-  check(
-      image.depth() == CV_8U || image.depth() == CV_16U, ErrorKind::kInput,
-      "{}: holds {} values; expected 8 or 16 bits without sign. If it is a disparity or depth map, "
-      "it cannot serve as an image.",
-      name, cv::depthToString(image.depth()));
-  cv::Mat narrow = image;
-  // 65535 / 257 = 255: the whole range of 16 bits becomes the whole range of 8.
-  if (image.depth() == CV_16U) image.convertTo(narrow, CV_8U, 1.0 / 257.0);
-  cv::Mat bgr;
-  switch (narrow.channels()) {
-    case 1:
-      cv::cvtColor(narrow, bgr, cv::COLOR_GRAY2BGR);
-      break;
-    case 2: {  // grey and alpha
-      cv::Mat grey;
-      cv::extractChannel(narrow, grey, 0);
-      cv::cvtColor(grey, bgr, cv::COLOR_GRAY2BGR);
-      break;
-    }
-    case 3:
-      bgr = narrow;
-      break;
-    case 4:
-      cv::cvtColor(narrow, bgr, cv::COLOR_BGRA2BGR);
-      break;
-    default:
-      fail(ErrorKind::kInput,
-           "{}: has {} channels; expected 1 (grey), 3 (colour) or 4 (with alpha).", name,
-           narrow.channels());
-  }
-  return bgr;
+// Stretches values up to `white`, as a PPM or PGM file may hold, over all 8 or 16 bits.
+template <class T>
+void stretch(Image& image, int white) {
+  constexpr unsigned kTop = std::numeric_limits<T>::max();
+  const auto old = static_cast<unsigned>(white);
+  auto* values = reinterpret_cast<T*>(image.data());
+  const std::size_t count =
+      image.row_bytes() / sizeof(T) * static_cast<std::size_t>(image.height());
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<T>((std::uint64_t{values[i]} * kTop + old / 2) / old);
 }
 
-void write_image(const fs::path& path, const cv::Mat& image) {
+}  // namespace
+
+Image read_image(const fs::path& path) {
+  Picture picture = decode_picture(path);
+  check(picture.floats.empty(), ErrorKind::kInput,
+        "{}: holds 32-bit float values; expected 8 or 16 bits without sign. If it is a disparity "
+        "or depth map, it cannot serve as an image.",
+        path.string());
+  if (picture.image.bits() == 8 && picture.white != 255)
+    stretch<std::uint8_t>(picture.image, picture.white);
+  if (picture.image.bits() == 16 && picture.white != 65535)
+    stretch<std::uint16_t>(picture.image, picture.white);
+  return std::move(picture.image);
+}
+
+void write_image(const fs::path& path, const ImageView& image) {
   constexpr std::array<std::string_view, 10> known = {".png", ".jpg",  ".jpeg", ".webp", ".bmp",
                                                       ".tif", ".tiff", ".ppm",  ".pgm",  ".pnm"};
   const std::string extension = lower_extension(path);
@@ -56,10 +50,18 @@ void write_image(const fs::path& path, const cv::Mat& image) {
         "{}: no image format is known by the extension '{}'. Use .png, .jpg, .webp, .bmp, .tiff or "
         ".ppm.",
         path.string(), extension);
-  check(!image.empty() && image.dims == 2 && image.depth() == CV_8U &&
-            (image.channels() == 1 || image.channels() == 3 || image.channels() == 4),
-        ErrorKind::kUsage, "{}: only 8-bit images of 1, 3 or 4 channels can be written.",
+  check(!image.empty() && (image.bits == 8 || image.bits == 16) &&
+            (image.channels == 1 || image.channels == 3 || image.channels == 4),
+        ErrorKind::kUsage, "{}: only images of 1, 3 or 4 channels and 8 or 16 bits can be written.",
         path.string());
+  const bool wide = extension == ".png" || extension.starts_with(".tif") ||
+                    extension.starts_with(".p");  // .ppm, .pgm, .pnm
+  check(image.bits == 8 || wide, ErrorKind::kUsage,
+        "{}: '{}' holds 8 bits per channel, the image has 16. Write .png or .tiff.", path.string(),
+        extension);
+  check(image.channels == 1 || extension != ".pgm", ErrorKind::kUsage,
+        "{}: '.pgm' holds grey images, this one has {} channels. Write .ppm or .png.",
+        path.string(), image.channels);
   encode_picture(path, image);
 }
 

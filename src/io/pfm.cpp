@@ -1,5 +1,6 @@
 #include "io/pfm.h"
 
+#include <algorithm>
 #include <bit>
 #include <cctype>
 #include <charconv>
@@ -29,9 +30,11 @@ struct Header {
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// The next word and the position after it; a word longer than 32 characters is no header.
+// The next word and the position after it, comments left out; a word longer than 32 characters is
+// no header.
 std::string_view next_word(std::string_view content, std::size_t& at) {
-  while (at < content.size() && is_space(content[at])) ++at;
+  while (at < content.size() && (is_space(content[at]) || content[at] == '#'))
+    at = content[at] == '#' ? std::min(content.find('\n', at), content.size()) : at + 1;
   const std::size_t start = at;
   while (at < content.size() && !is_space(content[at]) && at - start < 32) ++at;
   return content.substr(start, at - start);
@@ -94,34 +97,31 @@ Header parse_header(std::string_view content, const std::string& name) {
 
 }  // namespace
 
-cv::Mat read_pfm(const fs::path& path) {
+FloatMap read_pfm(const fs::path& path) {
   const MappedFile file(path, ErrorKind::kInput);
   const std::string_view content(reinterpret_cast<const char*>(file.data()), file.size());
   const Header header = parse_header(content, path.string());
-  const int rows = static_cast<int>(header.height);
-  const int cols = static_cast<int>(header.width);
-  cv::Mat map(rows, cols, CV_32FC1);
+  FloatMap map(static_cast<int>(header.width), static_cast<int>(header.height));
   const std::uint8_t* source = file.data() + header.data;
   const std::size_t step = sizeof(float) * static_cast<std::size_t>(header.channels);
-  for (int row = rows - 1; row >= 0; --row) {  // the file begins with the bottom row
-    auto* target = map.ptr<float>(row);
-    for (int col = 0; col < cols; ++col, source += step) {
+  for (int y = map.height() - 1; y >= 0; --y) {  // the file begins with the bottom row
+    float* target = map.row(y);
+    for (int x = 0; x < map.width(); ++x, source += step) {
       std::uint32_t bits;
       std::memcpy(&bits, source, sizeof bits);
       if (header.big_endian) bits = __builtin_bswap32(bits);
-      target[col] = std::bit_cast<float>(bits);
+      target[x] = std::bit_cast<float>(bits);
     }
   }
   return map;
 }
 
-void write_pfm(const fs::path& path, const cv::Mat& map) {
-  check(!map.empty() && map.dims == 2 && map.type() == CV_32FC1, ErrorKind::kUsage,
-        "{}: only a 32-bit float map of one channel can be written as PFM.", path.string());
+void write_pfm(const fs::path& path, const FloatMap& map) {
+  check(!map.empty(), ErrorKind::kUsage, "{}: the map is empty.", path.string());
   AtomicFile file(path);
-  file.write(fmt::format("Pf\n{} {}\n-1\n", map.cols, map.rows));
-  for (int row = map.rows - 1; row >= 0; --row)
-    file.write(map.ptr<float>(row), sizeof(float) * static_cast<std::size_t>(map.cols));
+  file.write(fmt::format("Pf\n{} {}\n-1\n", map.width(), map.height()));
+  for (int y = map.height() - 1; y >= 0; --y)
+    file.write(map.row(y), sizeof(float) * static_cast<std::size_t>(map.width()));
   file.commit();
 }
 

@@ -1,10 +1,10 @@
 #include "io/picture_check.h"
 
+#include <zlib.h>
+
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/check.h"
@@ -12,7 +12,7 @@
 namespace nmrf {
 namespace {
 
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 31;  // OpenCV counts bytes in an int
+constexpr std::uint64_t kAlwaysPlausible = 8 << 20;  // pixels: a blank image of 4K
 
 std::uint8_t byte_at(std::string_view data, std::size_t at) {
   return static_cast<std::uint8_t>(data[at]);
@@ -36,28 +36,16 @@ std::uint32_t little32(std::string_view data, std::size_t at) {
        picture_kind_name(kind), detail);
 }
 
-// CRC-32 of zlib and PNG.
-std::uint32_t crc32(std::string_view data) {
-  static const std::array<std::uint32_t, 256> table = [] {
-    std::array<std::uint32_t, 256> entries{};
-    for (std::uint32_t n = 0; n < 256; ++n) {
-      std::uint32_t c = n;
-      for (int bit = 0; bit < 8; ++bit) c = (c & 1) ? 0xEDB88320u ^ (c >> 1) : c >> 1;
-      entries[n] = c;
-    }
-    return entries;
-  }();
-  std::uint32_t crc = 0xFFFFFFFFu;
-  for (char c : data) crc = table[(crc ^ static_cast<std::uint8_t>(c)) & 0xFF] ^ (crc >> 8);
-  return crc ^ 0xFFFFFFFFu;
+std::uint32_t crc_of(std::string_view data) {
+  return static_cast<std::uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const unsigned char*>(data.data()), data.size()));
 }
 
 void check_plausible(const std::string& name, PictureKind kind, std::uint64_t width,
                      std::uint64_t height, std::uint64_t most_pixels) {
   check(width > 0 && height > 0, ErrorKind::kInput, "{}: the {} has no pixels ({}x{}).", name,
         picture_kind_name(kind), width, height);
-  check(width <= most_pixels && height <= most_pixels && width * height <= most_pixels,
-        ErrorKind::kInput,
+  check(width <= most_pixels && height <= most_pixels / width, ErrorKind::kInput,
         "{}: the {} header says {}x{} pixels, more than a file of this length can hold. The file "
         "is truncated or damaged.",
         name, picture_kind_name(kind), width, height);
@@ -75,7 +63,8 @@ void check_png(std::string_view data, const std::string& name) {
       truncated(name, kind,
                 fmt::format("the file ends after {} bytes inside a block of data", data.size()));
     const std::string_view type = data.substr(at + 4, 4);
-    check(crc32(data.substr(at + 4, length + 4)) == big32(data, at + 8 + length), ErrorKind::kInput,
+    check(crc_of(data.substr(at + 4, length + 4)) == big32(data, at + 8 + length),
+          ErrorKind::kInput,
           "{}: the PNG image is damaged: wrong checksum in the block at byte {}. Copy or download "
           "the file again.",
           name, at);
@@ -123,7 +112,8 @@ void check_jpeg(std::string_view data, const std::string& name) {
     const std::size_t length = big16(data, at + 2);
     check(length >= 2, ErrorKind::kInput, "{}: the JPEG image is damaged at byte {}.", name, at);
     if (length > data.size() - at - 2) truncated(name, kind, "the file ends inside a header");
-    const bool frame = marker >= 0xC0 && marker <= 0xC2;  // Huffman coded, baseline to progressive
+    // Baseline to progressive, by Huffman's or the arithmetic code.
+    const bool frame = (marker >= 0xC0 && marker <= 0xC2) || marker == 0xC9 || marker == 0xCA;
     if (frame && length >= 8) {
       // Every block of 8x8 pixels costs at least one bit.
       check_plausible(name, kind, big16(data, at + 7), big16(data, at + 5),
@@ -193,13 +183,18 @@ class TiffDirectory {
 
 void check_tiff(std::string_view data, const std::string& name) {
   constexpr std::uint32_t kWidth = 256, kHeight = 257, kBits = 258, kChannels = 277;
+  constexpr std::uint32_t kPacking = 259, kNone = 1, kLzw = 5, kDeflate = 8, kPackBits = 32773;
   constexpr std::uint32_t kPieces[2][2] = {{273, 279}, {324, 325}};  // strips, tiles: place, length
   const TiffDirectory directory(data, name);
   const std::uint64_t pixel_bits = std::clamp<std::uint64_t>(directory.value(kBits, 1), 1, 64) *
                                    std::clamp<std::uint64_t>(directory.value(kChannels, 1), 1, 64);
-  // LZW shrinks at most 1365 times, the other methods less.
+  // LZW shrinks at most 1365 times, most others less; a few (fax, Zstandard) have no such bound.
+  const std::uint64_t packing = directory.value(kPacking, kNone);
+  const bool bounded =
+      packing == kNone || packing == kLzw || packing == kDeflate || packing == kPackBits;
+  const std::uint64_t most = std::uint64_t{data.size()} * kMaxPackingTiff * 8 / pixel_bits;
   check_plausible(name, PictureKind::kTiff, directory.value(kWidth, 0), directory.value(kHeight, 0),
-                  std::uint64_t{data.size()} * 1365 * 8 / pixel_bits);
+                  bounded ? most : std::max(most, kAlwaysPlausible));
   for (const auto& piece : kPieces) {
     const auto places = directory.values(piece[0], data.size());
     const auto lengths = directory.values(piece[1], data.size());
@@ -215,44 +210,21 @@ void check_webp(std::string_view data, const std::string& name) {
                           std::uint64_t{little32(data, 4)} + 8, data.size()));
 }
 
-// A number of a PPM header, after white space and comments.
-std::optional<std::uint64_t> netpbm_number(std::string_view data, std::size_t& at) {
-  while (at < data.size()) {
-    if (data[at] == '#')
-      while (at < data.size() && data[at] != '\n') ++at;
-    else if (std::isspace(byte_at(data, at)))
-      ++at;
-    else
-      break;
-  }
-  std::uint64_t value = 0;
-  const std::size_t start = at;
-  while (at < data.size() && std::isdigit(byte_at(data, at)) && at - start < 10)
-    value = value * 10 + static_cast<std::uint64_t>(data[at++] - '0');
-  if (at == start) return std::nullopt;
-  return value;
-}
-
 void check_netpbm(std::string_view data, const std::string& name) {
   constexpr auto kind = PictureKind::kNetpbm;
-  const char variety = data[1];
-  const bool bitmap = variety == '1' || variety == '4';
-  const bool colour = variety == '3' || variety == '6';
-  std::size_t at = 2;
-  const auto width = netpbm_number(data, at);
-  const auto height = netpbm_number(data, at);
-  const auto largest = bitmap ? std::optional<std::uint64_t>(1) : netpbm_number(data, at);
-  check(width && height && largest && *largest > 0 && *largest < 65536, ErrorKind::kInput,
-        "{}: the PPM/PGM image has no proper header (width, height, largest value).", name);
-  check_plausible(name, kind, *width, *height, std::uint64_t{data.size()} * 8);
-  if (variety < '4') return;  // numbers as text: the decoder counts them
+  const NetpbmHeader h = netpbm_header(data, name);
+  const auto channels = static_cast<std::uint64_t>(h.channels);
+  // Text takes at least a digit per value, and a blank unless it is a bitmap.
+  check_plausible(name, kind, h.width, h.height,
+                  h.text ? data.size() / channels : std::uint64_t{data.size()} * 8);
+  if (h.text) return;  // the decoder counts them
   const std::uint64_t row =
-      bitmap ? (*width + 7) / 8 : *width * (colour ? 3 : 1) * (*largest > 255 ? 2 : 1);
-  const std::uint64_t have = data.size() - at > 0 ? data.size() - at - 1 : 0;
-  if (row * *height > have)
+      h.bitmap ? (h.width + 7) / 8 : h.width * channels * (h.white > 255 ? 2 : 1);
+  const std::uint64_t have = data.size() - std::min(h.data, data.size());
+  if (row * h.height > have)
     truncated(name, kind,
-              fmt::format("{}x{} pixels need {} bytes, the file has {}", *width, *height,
-                          row * *height, have));
+              fmt::format("{}x{} pixels need {} bytes, the file has {}", h.width, h.height,
+                          row * h.height, have));
 }
 
 void check_bmp(std::string_view data, const std::string& name) {
@@ -261,7 +233,11 @@ void check_bmp(std::string_view data, const std::string& name) {
   // The header's own idea of the file size is often wrong; the pixels are what counts.
   const std::uint64_t offset = little32(data, 10);
   const std::uint32_t header = little32(data, 14);
-  if (header == 12) return;  // of OS/2: left to the decoder
+  if (header == 12) {  // of OS/2; its pixels are counted by the decoder
+    check_plausible(name, kind, little32(data, 18) & 0xFFFF, little32(data, 18) >> 16,
+                    std::uint64_t{data.size()} * 8);
+    return;
+  }
   check(header >= 40 && header < data.size(), ErrorKind::kInput,
         "{}: the BMP image has no proper header.", name);
   const auto width = static_cast<std::int32_t>(little32(data, 18));
@@ -321,8 +297,49 @@ const char* picture_kind_name(PictureKind kind) {
   return "image";
 }
 
+void check_webp_plausible(const std::string& name, std::uint64_t width, std::uint64_t height,
+                          std::uint64_t file_bytes) {
+  check_plausible(name, PictureKind::kWebp, width, height,
+                  std::max(kAlwaysPlausible, file_bytes * 4096));
+}
+
+std::optional<std::uint64_t> netpbm_number(std::string_view data, std::size_t& at) {
+  while (at < data.size()) {
+    if (data[at] == '#')
+      while (at < data.size() && data[at] != '\n') ++at;
+    else if (std::isspace(byte_at(data, at)))
+      ++at;
+    else
+      break;
+  }
+  std::uint64_t value = 0;
+  const std::size_t start = at;
+  while (at < data.size() && std::isdigit(byte_at(data, at)) && at - start < 10)
+    value = value * 10 + static_cast<std::uint64_t>(data[at++] - '0');
+  if (at == start) return std::nullopt;
+  return value;
+}
+
+NetpbmHeader netpbm_header(std::string_view data, const std::string& name) {
+  NetpbmHeader h;
+  const char variety = data[1];
+  h.text = variety < '4';
+  h.bitmap = variety == '1' || variety == '4';
+  h.channels = variety == '3' || variety == '6' ? 3 : 1;
+  h.data = 2;
+  const auto width = netpbm_number(data, h.data), height = netpbm_number(data, h.data);
+  const auto white = h.bitmap ? std::optional<std::uint64_t>(1) : netpbm_number(data, h.data);
+  check(width && height && white && *white > 0 && *white < 65536, ErrorKind::kInput,
+        "{}: the PPM/PGM image has no proper header (width, height, largest value).", name);
+  h.width = *width;
+  h.height = *height;
+  h.white = *white;
+  ++h.data;  // one white byte
+  return h;
+}
+
 PictureKind check_picture(std::string_view data, const std::string& name) {
-  check(data.size() < kMaxBytes, ErrorKind::kInput,
+  check(data.size() < kMaxPictureBytes, ErrorKind::kInput,
         "{}: is larger than 2 GiB, too large for an image.", name);
   if (data.starts_with("\x89PNG\r\n\x1a\n")) {
     check_png(data, name);

@@ -203,7 +203,8 @@ void volume_forward(const VolumeShape& s, const PixelMap& left, const PixelMap& 
   float* prob = scratch.take(room + 32) + 16;
   std::fill(prob - 16, prob - 16 + room + 16, 0.0f);
   float* modal = cost;  // costs are no longer needed then
-  ModalPicker picker(s.planes);
+  thread_local ModalPicker picker(0);
+  picker.resize(s.planes);
   const float share = 1.0f / static_cast<float>(n.size);
 
   for (std::int64_t row = begin; row < end; ++row) {

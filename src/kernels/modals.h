@@ -11,6 +11,7 @@ namespace nmrf::kernels {
 class ModalPicker {
  public:
   explicit ModalPicker(std::int64_t planes) : queue_(static_cast<std::size_t>(planes)) {}
+  void resize(std::int64_t planes) { queue_.resize(static_cast<std::size_t>(planes)); }
   // Indices of the k largest values, best first, 1 <= k <= planes; NaN counts as largest. Equal
   // values come in the order that std::nth_element and std::sort by value give, from index order.
   void pick(const float* values, std::int64_t k, std::int64_t* best);

@@ -8,8 +8,7 @@
 namespace nmrf::tokens {
 
 // A packed matrix B[k, n] is a sequence of panels of columns; in each, row follows row. Panel
-// widths depend on the instruction set in use: a packed matrix does not outlive the call it was
-// made for.
+// widths depend on the instruction set in use when it was packed.
 inline std::size_t packed_size(std::size_t k, std::size_t n) { return k * padded(n); }
 
 // B[offset .. offset + k, 0 .. n] of a matrix of `depth` rows = W^T, for W: [n, k] with row stride

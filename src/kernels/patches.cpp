@@ -52,6 +52,19 @@ void transpose(const float* from, std::int64_t stride, std::int64_t channels, st
   }
 }
 
+void average(const float* from, std::int64_t width, std::int64_t channels, float* to,
+             std::int64_t begin, std::int64_t end) {
+  const std::int64_t half = width / 2;
+  for (std::int64_t y = begin; y < end; ++y)
+    for (std::int64_t x = 0; x < half; ++x) {
+      const float* HWY_RESTRICT upper = from + (2 * y * width + 2 * x) * channels;
+      const float* HWY_RESTRICT lower = upper + width * channels;
+      float* HWY_RESTRICT mean = to + (y * half + x) * channels;
+      for (std::int64_t c = 0; c < channels; ++c)
+        mean[c] = 0.25f * (((upper[c] + upper[channels + c]) + lower[c]) + lower[channels + c]);
+    }
+}
+
 // Sine and cosine of t by one evaluation in double, then by doubling the angle: fourteen doublings
 // of an error of 1e-16 leave it far below the precision of a float.
 void encode(const float* labels, float range, std::int64_t frequencies, float* out,
@@ -130,6 +143,7 @@ void winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std
         const std::int64_t at = (row * 8 + i / 8) * wide + x * 8 + i % 8;
         hn::StoreU(chosen, d, out.disparity + at);
         hn::StoreU(share, d, out.confidence + at);
+        if (!out.index) continue;
         hn::Store(index, d, label);
         for (std::int64_t l = 0; l < kLanes; ++l)
           out.index[at + l] = static_cast<std::int64_t>(label[l]);
@@ -327,6 +341,7 @@ namespace nmrf::kernels {
 
 HWY_EXPORT(transpose);
 HWY_EXPORT(encode);
+HWY_EXPORT(average);
 HWY_EXPORT(winners);
 HWY_EXPORT(median_blocks);
 HWY_EXPORT(unfold);
@@ -337,6 +352,11 @@ HWY_EXPORT(blend_backward);
 void transpose_map(const float* from, std::int64_t stride, std::int64_t channels,
                    std::int64_t width, float* to) {
   HWY_DYNAMIC_DISPATCH(transpose)(from, stride, channels, width, to);
+}
+
+void average_2x2(const float* from, std::int64_t width, std::int64_t channels, float* to,
+                 std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(average)(from, width, channels, to, begin, end);
 }
 
 void encode_labels(const float* labels, float range, std::int64_t frequencies, float* out,

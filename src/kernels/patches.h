@@ -9,6 +9,11 @@ namespace nmrf::kernels {
 void transpose_map(const float* from, std::int64_t stride, std::int64_t channels,
                    std::int64_t width, float* to);
 
+// to[y, x, c] = the mean of from[2 y .. 2 y + 1, 2 x .. 2 x + 1, c]; from: [.., width, channels],
+// an even width. Rows [begin, end) of to.
+void average_2x2(const float* from, std::int64_t width, std::int64_t channels, float* to,
+                 std::int64_t begin, std::int64_t end);
+
 constexpr std::int64_t kMaxFrequencies = 15;
 // Encodings (ops/encoding.h) of labels [begin, end): 2 * frequencies + 1 floats each.
 void encode_labels(const float* labels, float range, std::int64_t frequencies, float* out,
@@ -23,7 +28,7 @@ struct WinnersIn {
 struct WinnersOut {
   float* disparity = nullptr;     // [B, 8 h, 8 w]
   float* confidence = nullptr;    // [B, 8 h, 8 w]
-  std::int64_t* index = nullptr;  // [B, 8 h, 8 w]
+  std::int64_t* index = nullptr;  // [B, 8 h, 8 w], or null
 };
 // Rows [begin, end) of the B * h rows of patches.
 void pick_winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std::int64_t end);

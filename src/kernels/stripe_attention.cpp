@@ -16,6 +16,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace nmrf::kernels::HWY_NAMESPACE {
 
+// Offsets of the tokens of a stripe in each of its grids, kept by each thread from call to call.
+using StripeOffsets = std::array<std::vector<int64_t>, 8>;
+inline StripeOffsets& stripe_offsets() {
+  thread_local StripeOffsets offsets;
+  return offsets;
+}
+
 // A stripe of one head is streamed: panels of kQ queries against blocks of keys, with the softmax
 // corrected as larger logits turn up.
 template <size_t kD>
@@ -31,7 +38,8 @@ class StripeKernel {
         padded_(round_up(tokens_, 48) + 48),
         // All labels of a pixel in one block: then no block is masked out completely.
         block_(std::max<size_t>(1, kKeysAtOnce / shape.labels) * shape.labels),
-        scale_(1.0f / std::sqrt(static_cast<float>(shape.depth))) {
+        scale_(1.0f / std::sqrt(static_cast<float>(shape.depth))),
+        offsets_(stripe_offsets()) {
     Arena arena{scratch};
     k_ = arena.take(padded_ * kD);
     v_ = arena.take(padded_ * kD);
@@ -53,7 +61,8 @@ class StripeKernel {
       tap_grads_ = arena.take(3 * kD);
     }
     size_ = arena.used;
-    for (auto& offsets : offsets_) offsets.resize(scratch ? tokens_ : 0);
+    if (!scratch) return;
+    for (auto& offsets : offsets_) offsets.resize(tokens_);
   }
 
   size_t size() const { return size_; }
@@ -381,7 +390,7 @@ class StripeKernel {
   float *grad_ = nullptr, *grad_sums_ = nullptr, *grad_panel_ = nullptr;
   float *slopes_ = nullptr, *grad_k_ = nullptr, *grad_v_ = nullptr;
   float *means_ = nullptr, *tap_grads_ = nullptr;
-  std::array<std::vector<int64_t>, 8> offsets_;
+  StripeOffsets& offsets_;
   Ahead ahead_;
 };
 

@@ -71,6 +71,16 @@ struct StoreGradient {
   }
 };
 
+// Index tables of a kernel, kept by each thread from call to call.
+struct WindowIndices {
+  std::vector<int32_t> pixel_of_key, first_pixel, lane_pixel;
+  std::vector<int64_t> place_qkv, place_out, place_grad;
+};
+inline WindowIndices& window_indices() {
+  thread_local WindowIndices indices;
+  return indices;
+}
+
 template <size_t kVecs, size_t kD>
 class WindowKernel {
   static constexpr size_t kQ = kVecs * kLanes;  // queries of a panel
@@ -92,7 +102,13 @@ class WindowKernel {
         pixel_stride_(round_up(std::max({pixels_ + kLanes, panels_ * kQ / shape.labels + kLanes,
                                          pixels_ + static_cast<size_t>(shape.window)}),
                                16)),
-        scale_(1.0f / std::sqrt(static_cast<float>(shape.depth))) {
+        scale_(1.0f / std::sqrt(static_cast<float>(shape.depth))),
+        pixel_of_key_(window_indices().pixel_of_key),
+        first_pixel_(window_indices().first_pixel),
+        lane_pixel_(window_indices().lane_pixel),
+        place_qkv_(window_indices().place_qkv),
+        place_out_(window_indices().place_out),
+        place_grad_(window_indices().place_grad) {
     Arena arena{scratch};
     q_ = arena.take(padded_ * kD);
     k_ = arena.take(padded_ * kD);
@@ -588,8 +604,8 @@ class WindowKernel {
   float* slope_sums_ = nullptr;         // [key pixel][kQ]
   float* query_slopes_ = nullptr;       // [key][query pixel]
   float *grad_k_ = nullptr, *grad_v_ = nullptr;
-  std::vector<int32_t> pixel_of_key_, first_pixel_, lane_pixel_;
-  std::vector<int64_t> place_qkv_, place_out_, place_grad_;  // [kGroup + 1][padded]
+  std::vector<int32_t>&pixel_of_key_, &first_pixel_, &lane_pixel_;
+  std::vector<int64_t>&place_qkv_, &place_out_, &place_grad_;  // [kGroup + 1][padded]
   Ahead ahead_;
 };
 

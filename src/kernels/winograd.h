@@ -30,7 +30,7 @@ inline std::size_t winograd_weights_size(std::size_t in, std::size_t out) {
   return kWinogradPoints * in * tokens::padded(out);
 }
 // w: [out, in, 3, 3]; those of the input channels begin to end. They serve the instruction set in
-// use and do not outlive the call.
+// use when they were packed.
 void winograd_weights(const float* w, std::size_t out, std::size_t in, float* packed,
                       std::size_t begin, std::size_t end);
 // The same of the convolution that takes gradients [.., out] back to [.., in], whose inputs are

@@ -1,313 +1,334 @@
 #include "nmrf/matcher.h"
 
-#include <ATen/Parallel.h>
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
-#include <opencv2/imgproc.hpp>
-#include <thread>
+#include <cstring>
+#include <mutex>
 
 #include "core/check.h"
+#include "core/cores.h"
 #include "core/log.h"
 #include "core/quantile.h"
-#include "train/model/device.h"
-#include "matching/finish.h"
-#include "matching/too_near.h"
-#include "train/model/weights.h"
-#include "nmrf/image.h"
-#include "train/ops/memory.h"
+#include "kernels/resample.h"
+#include "matching/engine.h"
+#include "matching/hole_filling.h"
+#include "matching/weighted_median.h"
 
 namespace nmrf {
-
-struct Matcher::State {
-  mutable Network network{nullptr};
-  torch::Device device{torch::kCPU};
-  std::string device_name;
-
-  // left, right: CV_8UC3, the size to match. guide: a map of another size, in its own pixels;
-  // empty: one is made where the model asks for it.
-  Disparity match(const cv::Mat& left, const cv::Mat& right, const cv::Mat& guide,
-                  bool keep_labels) const;
-};
-
 namespace {
 
-std::atomic<bool> g_threads_chosen{false};
-
-// The file of the BLAS that libtorch really calls, or empty.
-std::string blas_file() {
-  void* symbol = dlsym(RTLD_DEFAULT, "sgemm_");
-  Dl_info info{};
-  if (!symbol || dladdr(symbol, &info) == 0 || !info.dli_fname) return "";
-  std::error_code ignored;
-  return std::filesystem::canonical(info.dli_fname, ignored).string();
-}
-
-// BGR CV_8UC3 -> float RGB [1, 3, H, W], 0..255.
-torch::Tensor to_tensor(const cv::Mat& image) {
-  cv::Mat rgb;
-  cv::cvtColor(image, rgb, cv::COLOR_BGR2RGB);
-  return torch::from_blob(rgb.data, {1, rgb.rows, rgb.cols, 3}, torch::kByte)
-      .permute({0, 3, 1, 2})
-      .to(torch::kFloat)
-      .contiguous();
-}
-
-// A map, resized to `size` with its disparities -> [1, 1, H, W].
-torch::Tensor grown_guide(const cv::Mat& map, cv::Size size) {
-  cv::Mat grown;
-  cv::resize(map, grown, size, 0, 0, cv::INTER_NEAREST);
-  grown *= static_cast<double>(size.width) / map.cols;
-  return torch::from_blob(grown.data, {1, 1, grown.rows, grown.cols}).clone();
-}
-
-// The first height x width of [1, H, W] as an image of its own.
-cv::Mat to_mat(const torch::Tensor& map, int height, int width) {
-  auto cropped = map[0].narrow(0, 0, height).narrow(1, 0, width).to(torch::kCPU).contiguous();
-  return cv::Mat(height, width, CV_32FC1, cropped.data_ptr()).clone();
-}
-
-// [1, h, w, k] as an image of k channels.
-cv::Mat to_cells(const torch::Tensor& values) {
-  auto cells = values[0].to(torch::kCPU).contiguous();
-  return cv::Mat(static_cast<int>(cells.size(0)), static_cast<int>(cells.size(1)),
-                 CV_32FC(static_cast<int>(cells.size(2))), cells.data_ptr())
-      .clone();
-}
-
-cv::Mat mirrored(const cv::Mat& image) {
-  cv::Mat result;
-  cv::flip(image, result, 1);
-  return result;
-}
-
-cv::Mat resized(const cv::Mat& image, double scale) {
-  const cv::Size size(static_cast<int>(std::lround(image.cols * scale)),
-                      static_cast<int>(std::lround(image.rows * scale)));
-  check(size.width > 0 && size.height > 0, ErrorKind::kInput,
-        "a scale of {} leaves nothing of the {}x{} images", scale, image.cols, image.rows);
-  cv::Mat result;
-  cv::resize(image, result, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
-  return result;
-}
+constexpr int kLeastSide = 32;  // of the images that are matched
 
 // Of images whose scale is left to the model: bounds time and memory.
 constexpr double kMostPixels = 2e6;
 
-double within_most_pixels(cv::Size size) {
-  return std::sqrt(kMostPixels / (static_cast<double>(size.width) * size.height));
+double within_most_pixels(int width, int height) {
+  return std::sqrt(kMostPixels / (static_cast<double>(width) * height));
 }
 
-void warn_of_limit(const cv::Mat& disparity, int max_disp) {
+void mirror(Image& image) {
+  for (int y = 0; y < image.height(); ++y) {
+    std::uint8_t* row = image.row(y);
+    for (int x = 0, z = image.width() - 1; x < z; ++x, --z)
+      std::swap_ranges(row + 3 * x, row + 3 * x + 3, row + 3 * z);
+  }
+}
+
+template <class T>
+void mirror(Map<T>& map) {
+  for (int y = 0; y < map.height(); ++y) std::reverse(map.row(y), map.row(y) + map.width());
+}
+
+void warn_of_limit(const FloatMap& disparity, int max_disp) {
   // The last plane stands for max_disp - 8; beyond it nothing can be found.
-  const int near_limit = cv::countNonZero(disparity > static_cast<float>(max_disp - 12));
-  const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.total());
+  const auto limit = static_cast<float>(max_disp - 12);
+  const auto near_limit =
+      std::count_if(disparity.begin(), disparity.end(), [&](float value) { return value > limit; });
+  const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.size());
   if (share > 0.02)
     log_warning(
         "{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
-        "Raise --max-disp, or lower --scale.",
+        "Raise max_disp, or match at a smaller scale.",
         100 * share, max_disp);
+}
+
+// The buffers of one call, used again by the next one.
+struct Call {
+  std::unique_ptr<EnginePass> pass;
+  Image left, right;                // as given, 8-bit RGB
+  Image scaled_left, scaled_right;  // as matched in the first pass
+  Image finer_left, finer_right;    // and in the second
+  FloatMap guide, swap;
+  std::vector<float> known;
+  kernels::Resampler resampler;
+  kernels::NearestResampler nearest;
+  std::vector<float> work;
+  HoleFilling hole_filling;
+  WeightedMedian weighted_median;
+};
+
+}  // namespace
+
+struct Matcher::State {
+  explicit State(int threads) : pool(threads) {}
+
+  ThreadPool pool;
+  std::unique_ptr<Engine> engine;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Call>> idle;  // at most as many as threads
+
+  const ModelOptions& options() const { return engine->options(); }
+
+  std::unique_ptr<Call> take_call() {
+    {
+      std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        auto call = std::move(idle.back());
+        idle.pop_back();
+        return call;
+      }
+    }
+    auto call = std::make_unique<Call>();
+    call->pass = engine->make_pass();
+    return call;
+  }
+
+  void give_back(std::unique_ptr<Call> call) {
+    std::lock_guard lock(mutex);
+    if (idle.size() < static_cast<std::size_t>(pool.threads())) idle.push_back(std::move(call));
+  }
+
+  void resize(Call& call, const Image& image, double scale, Image& result) {
+    const int width = static_cast<int>(std::lround(image.width() * scale)),
+              height = static_cast<int>(std::lround(image.height() * scale));
+    check(width > 0 && height > 0, ErrorKind::kInput,
+          "a scale of {} leaves nothing of the {}x{} images", scale, image.width(), image.height());
+    result.resize(width, height);
+    call.resampler.prepare(scale < 1 ? kernels::Resampling::kArea : kernels::Resampling::kBicubic,
+                           image.width(), image.height(), width, height);
+    const std::size_t room = call.resampler.work_floats();
+    call.work.resize(std::max(call.work.size(), room * static_cast<std::size_t>(pool.threads())));
+    pool.share(height, 8, [&](std::int64_t begin, std::int64_t end, int slot) {
+      call.resampler.rows(image.data(), static_cast<std::ptrdiff_t>(image.row_bytes()),
+                          result.data(), static_cast<std::ptrdiff_t>(result.row_bytes()),
+                          static_cast<int>(begin), static_cast<int>(end),
+                          call.work.data() + static_cast<std::size_t>(slot) * room);
+    });
+  }
+
+  // The nearest value, times a factor, in a map of another size.
+  void resize(Call& call, const FloatMap& map, int width, int height, float factor,
+              FloatMap& result) {
+    result.resize(width, height);
+    call.nearest.prepare(map.width(), map.height(), width, height);
+    pool.share(height, 16, [&](std::int64_t begin, std::int64_t end, int) {
+      call.nearest.rows(map.data(), factor, result.data(), static_cast<int>(begin),
+                        static_cast<int>(end));
+    });
+  }
+
+  double best_scale(const FloatMap& map, std::optional<double> current,
+                    std::vector<float>& known) const;
+  void match(Call& call, const ImageView& left, const ImageView& right, const MatchOptions& how,
+             Disparity& result);
+};
+
+double Matcher::State::best_scale(const FloatMap& map, std::optional<double> current,
+                                  std::vector<float>& known) const {
+  constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
+  constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
+  constexpr double kNearShare = 0.98;
+  if (options().enlarge == 0) return 1;
+  known.resize(map.size());
+  known.erase(std::copy_if(map.begin(), map.end(), known.begin(),
+                           [](float value) { return std::isfinite(value); }),
+              known.end());
+  const double limit = std::min<double>(options().enlarge, kCovered * options().max_disp);
+  const double room = limit / std::max(quantile(known, kNearShare), 1.0f);
+  const double most = within_most_pixels(map.width(), map.height());
+  double scale = std::min({kMost, room, most});
+  if (scale < kLeast) scale = std::min(1.0, most);
+  return current && *current > 0.9 * scale && *current < 1.1 * scale ? *current : scale;
+}
+
+void Matcher::State::match(Call& call, const ImageView& left_view, const ImageView& right_view,
+                           const MatchOptions& how, Disparity& result) {
+  const ModelOptions& o = options();
+  to_rgb8(left_view, call.left, "the left image");
+  to_rgb8(right_view, call.right, "the right image");
+  if (how.view == View::kRight) {
+    std::swap(call.left, call.right);
+    mirror(call.left);
+    mirror(call.right);
+  }
+  const int width = call.left.width(), height = call.left.height();
+  const bool choose = !how.scale;
+  double scale = how.scale.value_or(1);
+  // Labels are given in pixels of the images as they are.
+  if (choose && o.enlarge > 0 && !how.keep_labels)
+    scale = std::min(1.0, within_most_pixels(width, height));
+  const Image *left = &call.left, *right = &call.right;
+  if (scale != 1) {
+    resize(call, call.left, scale, call.scaled_left);
+    resize(call, call.right, scale, call.scaled_right);
+    left = &call.scaled_left;
+    right = &call.scaled_right;
+  }
+  check(left->width() >= kLeastSide && left->height() >= kLeastSide, ErrorKind::kInput,
+        "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
+        left->width(), left->height());
+
+  // A pass at the images' size and, where the model finds it worthwhile, one at a larger size.
+  const double first_share = choose && o.enlarge > 0 ? 0.25 : 1;
+  double begin = 0, share = first_share;
+  PassInput input{left, right, nullptr, how.keep_labels, {}};
+  if (how.progress)
+    input.on_stage = [&](double done, const char* stage) {
+      check(how.progress({begin + share * done, stage}), ErrorKind::kCancelled, "cancelled");
+    };
+  call.pass->run(input, result);
+  warn_of_limit(result.map, o.max_disp);
+  if (choose) {
+    const double enlarged = best_scale(result.map, {}, call.known);
+    if (enlarged > 1) {
+      resize(call, *left, enlarged, call.finer_left);
+      resize(call, *right, enlarged, call.finer_right);
+      input.left = &call.finer_left;
+      input.right = &call.finer_right;
+      input.keep_labels = false;
+      if (o.guide) {
+        const int finer = call.finer_left.width();
+        resize(call, result.map, finer, call.finer_left.height(),
+               static_cast<float>(finer) / static_cast<float>(result.map.width()), call.guide);
+        input.guide = &call.guide;
+      }
+      begin = first_share;
+      share = 1 - first_share;
+      call.pass->run(input, result);
+    }
+  }
+  if ((how.full_size || choose) && (result.map.width() != width || result.map.height() != height)) {
+    const float grown = static_cast<float>(width) / static_cast<float>(result.map.width());
+    resize(call, result.map, width, height, grown, call.swap);
+    std::swap(result.map, call.swap);
+    resize(call, result.confidence, width, height, 1, call.swap);
+    std::swap(result.confidence, call.swap);
+  }
+
+  const Image& seen =
+      result.map.width() == width && result.map.height() == height ? call.left : *left;
+  call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool);
+  call.weighted_median.apply(result.map, seen, o.median, pool);
+  for (std::size_t i = 0; i < result.mask.size(); ++i)
+    if (result.mask.data()[i] & kFilled) result.confidence.data()[i] = 0;
+  if (how.view == View::kRight) {
+    mirror(result.map);
+    mirror(result.confidence);
+    mirror(result.mask);
+  }
+  if (!how.keep_labels) {
+    result.labels.values.clear();
+    result.seeds.values.clear();
+  }
+  if (how.progress) how.progress({1, "done"});
+}
+
+Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Matcher::~Matcher() = default;
+Matcher::Matcher(Matcher&&) noexcept = default;
+Matcher& Matcher::operator=(Matcher&&) noexcept = default;
+
+double Matcher::best_scale(const FloatMap& map, std::optional<double> current) const {
+  check(!map.empty(), ErrorKind::kUsage, "the choice of a scale needs a disparity map");
+  std::vector<float> known;
+  return state_->best_scale(map, current, known);
+}
+
+int Matcher::max_disp() const { return state_->options().max_disp; }
+int Matcher::threads() const { return state_->pool.threads(); }
+const std::string& Matcher::device() const { return state_->engine->device(); }
+
+void Matcher::release_idle() const {
+  std::lock_guard lock(state_->mutex);
+  state_->idle.clear();
+}
+
+namespace {
+
+void check_options(const MatcherOptions& options) {
+  check(!options.max_disp || (*options.max_disp >= 1 && *options.max_disp <= 16384),
+        ErrorKind::kUsage, "max_disp is {}; expected 1 to 16384", options.max_disp.value_or(0));
+  check(!options.threads || (*options.threads >= 1 && *options.threads <= 1024), ErrorKind::kUsage,
+        "threads is {}; expected 1 to 1024", options.threads.value_or(0));
+}
+
+void set_max_disp(LoadedModel& model, const MatcherOptions& options) {
+  if (!options.max_disp) return;
+  const int planes = (*options.max_disp + 7) / 8, labels = model.network->options().labels;
+  check(planes >= labels, ErrorKind::kUsage,
+        "max_disp is {}; {} with {} labels per pixel needs at least {}", *options.max_disp,
+        model.path, labels, 8 * labels);
+  model.network->set_max_disp(8 * planes);
 }
 
 }  // namespace
 
-Disparity Matcher::State::match(const cv::Mat& left, const cv::Mat& right, const cv::Mat& guide,
-                                bool keep_labels) const {
-  Disparity result;
-  try {
-    torch::NoGradGuard no_grad;
-    auto left_tensor = pad_images(to_tensor(left)).to(device);
-    auto right_tensor = pad_images(to_tensor(right)).to(device);
-    ForwardOptions how;
-    how.guide = guide.empty() ? half_size_map(network, left_tensor, right_tensor)
-                              : pad_images(grown_guide(guide, left.size())).squeeze(1).to(device);
-    how.lean = true;
-    auto out = network->forward(left_tensor, right_tensor, how);
-    result.map = to_mat(out.disparity, left.rows, left.cols);
-    result.confidence = to_mat(out.winners.confidence, left.rows, left.cols);
-    if (keep_labels) {
-      result.labels = to_cells(8 * out.proposals.labels);
-      result.seeds = to_cells(8 * out.proposals.seeds.seeds.to(torch::kFloat));
-    }
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    check(text.find("memory") == std::string::npos, ErrorKind::kDevice,
-          "not enough memory on {} for a {}x{} pair. Try --scale 0.5 or a smaller --max-disp "
-          "(now {}).",
-          device_name, left.cols, left.rows, network->options().max_disp);
-    fail(ErrorKind::kFailure, "matching failed inside libtorch: {}", text);
-  } catch (const std::bad_alloc&) {
-    fail(ErrorKind::kDevice, "not enough memory for a {}x{} pair. Try --scale 0.5.", left.cols,
-         left.rows);
-  }
-  return result;
-}
-
-Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Matcher::~Matcher() {
-  if (state_) ops::release_idle();
-}
-Matcher::Matcher(Matcher&&) noexcept = default;
-Matcher& Matcher::operator=(Matcher&&) noexcept = default;
-
-// To what the model is made for: see ModelOptions::enlarge.
-double Matcher::best_scale(const cv::Mat& map, double current) const {
-  constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
-  constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
-  constexpr double kNearShare = 0.98;
-  check(map.type() == CV_32FC1 && !map.empty(), ErrorKind::kUsage,
-        "the choice of a scale needs a disparity map (32-bit float, one channel)");
-  const ModelOptions& options = state_->network->options();
-  if (options.enlarge == 0) return 1;
-  std::vector<float> known;
-  known.reserve(map.total());
-  for (int y = 0; y < map.rows; ++y)
-    std::copy_if(map.ptr<float>(y), map.ptr<float>(y) + map.cols, std::back_inserter(known),
-                 [](float value) { return std::isfinite(value); });
-  const double limit = std::min<double>(options.enlarge, kCovered * options.max_disp);
-  const double room = limit / std::max(quantile(known, kNearShare), 1.0f);
-  const double most = within_most_pixels(map.size());
-  double scale = std::min({kMost, room, most});
-  if (scale < kLeast) scale = std::min(1.0, most);
-  return current > 0.9 * scale && current < 1.1 * scale ? current : scale;
-}
-
-int Matcher::max_disp() const { return state_->network->options().max_disp; }
-const std::string& Matcher::device() const { return state_->device_name; }
-
-Matcher Matcher::load(const std::string& model, const MatcherOptions& options) {
-  check(options.max_disp >= 0 && options.max_disp <= 16384, ErrorKind::kUsage,
-        "max_disp is {}; expected 0 (the model's own) to 16384", options.max_disp);
-  // Some builds of libtorch use one thread unless they are told.
-  if (!g_threads_chosen.exchange(true)) set_threads(0);
-  auto state = std::make_unique<State>();
-  state->device = choose_device(options.device);
-  state->device_name = state->device.str();
-  if (state->device.is_cpu() && blas_file().find("/blas/libblas.so") != std::string::npos)
-    log_warning(
-        "the BLAS under libtorch is the reference one ({}), about 25 times slower than it "
-        "need be. Install libopenblas0-pthread.",
-        blas_file());
-  LoadedModel loaded = load_model(model, options.set);
-  state->network = loaded.network;
-  if (!loaded.trained)
-    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model);
-  if (options.max_disp > 0) {
-    const int planes = (options.max_disp + 7) / 8;
-    const int labels = state->network->options().labels;
-    check(planes >= labels, ErrorKind::kUsage,
-          "max_disp is {}; {} with {} labels a pixel needs at least {}", options.max_disp, model,
-          labels, 8 * labels);
-    state->network->set_max_disp(8 * planes);
-  }
-  try {
-    state->network->to(state->device);
-  } catch (const c10::Error& error) {
-    fail(ErrorKind::kDevice, "{}: cannot be moved to {}: {}", model, state->device_name,
-         error.what_without_backtrace());
-  }
+Matcher make_matcher(LoadedModel model, const MatcherOptions& options) {
+  check_options(options);
+  if (!model.trained)
+    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model.path);
+  set_max_disp(model, options);
+  auto state = std::make_unique<Matcher::State>(options.threads.value_or(usable_cores()));
+  state->engine = make_runtime_engine(std::move(model), state->pool);
   return Matcher(std::move(state));
 }
 
-Disparity Matcher::match(const cv::Mat& left_image, const cv::Mat& right_image,
-                         const MatchOptions& how) const {
-  cv::Mat left = to_bgr8(left_image, "the left image");
-  cv::Mat right = to_bgr8(right_image, "the right image");
-  check(left.size() == right.size(), ErrorKind::kInput,
-        "the left image is {}x{} and the right one {}x{}; a rectified pair has one size", left.cols,
-        left.rows, right.cols, right.rows);
-  check(how.scale == 0 || (how.scale > 0.01 && how.scale < 100), ErrorKind::kUsage,
-        "scale is {}; expected a factor such as 0.5, or 0 (the model's choice)", how.scale);
+Matcher Matcher::load(const std::filesystem::path& model, const MatcherOptions& options) {
+  check_options(options);
+  if (EngineFactory factory = engine_factory()) {
+    auto state = std::make_unique<State>(options.threads.value_or(usable_cores()));
+    state->engine = factory(model, options);
+    if (state->engine) return Matcher(std::move(state));
+  }
+  check(options.device == "auto" || options.device == "cpu", ErrorKind::kDevice,
+        "device '{}' needs the training component with a libtorch built for it; this library "
+        "runs on the CPU",
+        options.device);
+  return make_matcher(load_model(model, options.set), options);
+}
+
+Matcher Matcher::load(std::span<const std::byte> model, const MatcherOptions& options) {
+  check(options.device == "auto" || options.device == "cpu", ErrorKind::kDevice,
+        "a model in memory runs on the CPU, not on '{}'", options.device);
+  return make_matcher(load_model(model, "the model in memory", options.set), options);
+}
+
+void Matcher::match(const ImageView& left, const ImageView& right, const MatchOptions& how,
+                    Disparity& result) const {
+  check(left.empty() || right.empty() || (left.width == right.width && left.height == right.height),
+        ErrorKind::kInput,
+        "the left image is {}x{} and the right one {}x{}; a rectified pair has one size",
+        left.width, left.height, right.width, right.height);
+  check(!how.scale || (*how.scale > 0.01 && *how.scale < 100), ErrorKind::kUsage,
+        "scale is {}; expected a factor such as 0.5", how.scale.value_or(0));
   check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
         "candidate labels are kept for the left view only");
-  if (how.view == View::kRight) {
-    cv::Mat swapped = mirrored(left);
-    left = mirrored(right);
-    right = swapped;
+  try {
+    std::unique_ptr<Call> call = state_->take_call();
+    state_->match(*call, left, right, how, result);
+    state_->give_back(std::move(call));
+  } catch (const std::bad_alloc&) {
+    fail(ErrorKind::kDevice,
+         "not enough memory for a {}x{} pair. Try a scale of 0.5 or a smaller max_disp (now {}).",
+         left.width, left.height, max_disp());
   }
-  const cv::Mat whole = left, whole_right = right;
-  const cv::Size original = left.size();
-  const ModelOptions& options = state_->network->options();
-  double first_scale = how.scale;
-  // Labels are given in pixels of the images as they are.
-  if (how.scale == 0)
-    first_scale =
-        options.enlarge > 0 && !how.keep_labels ? std::min(1.0, within_most_pixels(original)) : 1;
-  if (first_scale != 1) {
-    left = resized(left, first_scale);
-    right = resized(right, first_scale);
-  }
-  check(left.cols >= 32 && left.rows >= 32, ErrorKind::kInput,
-        "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
-        left.cols, left.rows);
+}
 
-  Disparity result = state_->match(left, right, {}, how.keep_labels);
-  warn_of_limit(result.map, options.max_disp);
-  if (how.scale == 0) {
-    const double scale = best_scale(result.map);
-    if (scale > 1) {
-      log_debug("matched again at {:.2f} times the size", scale);
-      Disparity finer = state_->match(resized(left, scale), resized(right, scale),
-                                      options.guide ? result.map : cv::Mat(), false);
-      result.map = finer.map;
-      result.confidence = finer.confidence;
-    }
-  }
-  if ((how.full_size || how.scale == 0) && result.map.size() != original) {
-    const double grown = static_cast<double>(original.width) / result.map.cols;
-    cv::resize(result.map, result.map, original, 0, 0, cv::INTER_NEAREST);
-    result.map *= grown;
-    cv::resize(result.confidence, result.confidence, original, 0, 0, cv::INTER_NEAREST);
-  }
-  const bool full = result.map.size() == original;
-  const cv::Mat& seen = full ? whole : left;
-  if (options.border) result.map = put_out_of_view(result.map, seen, full ? whole_right : right);
-  result.map = fill_unseen(result.map, seen, options.fill);
-  result.map = median_at_jumps(result.map, seen, options.median);
-  if (how.view == View::kRight) {
-    result.map = mirrored(result.map);
-    result.confidence = mirrored(result.confidence);
-  }
+Disparity Matcher::match(const ImageView& left, const ImageView& right,
+                         const MatchOptions& how) const {
+  Disparity result;
+  match(left, right, how, result);
   return result;
 }
-
-cv::Mat occlusion_mask(const cv::Mat& own, const cv::Mat& other, View own_view, float threshold) {
-  check(own.type() == CV_32FC1 && other.type() == CV_32FC1 && own.size() == other.size(),
-        ErrorKind::kUsage, "the left-right check needs two disparity maps of one size");
-  cv::Mat mask(own.size(), CV_8UC1, cv::Scalar(255));
-  const float direction = own_view == View::kLeft ? -1.0f : 1.0f;
-  for (int y = 0; y < own.rows; ++y) {
-    const float* mine = own.ptr<float>(y);
-    const float* theirs = other.ptr<float>(y);
-    for (int x = 0; x < own.cols; ++x) {
-      const float at = static_cast<float>(x) + direction * mine[x];
-      if (!(at >= 0 && at <= static_cast<float>(own.cols - 1))) continue;  // false for inf, NaN
-      const float seen = theirs[static_cast<int>(std::lround(at))];
-      if (std::abs(seen - mine[x]) <= threshold) mask.at<uchar>(y, x) = 0;
-    }
-  }
-  return mask;
-}
-
-void set_threads(int count) {
-  g_threads_chosen = true;
-  if (count <= 0) {
-    const char* wanted = std::getenv("OMP_NUM_THREADS");
-    count = wanted ? std::atoi(wanted) : 0;
-  }
-  if (count <= 0) count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  at::set_num_threads(count);
-  // OpenBLAS keeps threads of its own, which libtorch does not know of.
-  using Setter = void (*)(int);
-  if (auto setter = reinterpret_cast<Setter>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))
-    setter(count);
-}
-
-int threads() { return at::get_num_threads(); }
 
 }  // namespace nmrf

@@ -1,7 +1,5 @@
 #include "network/options.h"
 
-#include "matching/finish.h"
-
 namespace nmrf {
 namespace {
 
@@ -37,7 +35,6 @@ ModelOptions fast_options() {
   o.mlp_ratio = 3;
   o.enlarge = 160;
   o.guide = true;
-  o.border = true;
   o.fill = 5;
   o.median = 5;
   return o;
@@ -76,6 +73,8 @@ void ModelOptions::validate() const {
   positive("propagation.context", context_channels);
   require(propagation_channels % propagation_heads == 0, "propagation.heads", propagation_heads,
           "a divisor of propagation.channels");
+  require(propagation_channels / propagation_heads <= most_depth, "propagation.heads",
+          propagation_heads, "so many that a head has at most 32 channels");
   require(seed_neighbourhood == SeedNeighbourhood::kLocal || propagation_heads % 2 == 0,
           "propagation.heads", propagation_heads, "even: half for the column, half for the row");
   require(propagation_window >= 2 && propagation_window <= 32, "propagation.window",
@@ -95,6 +94,8 @@ void ModelOptions::validate() const {
   positive("inference.heads", inference_heads);
   require(inference_channels % inference_heads == 0, "inference.heads", inference_heads,
           "a divisor of inference.channels");
+  require(inference_channels / inference_heads <= most_depth, "inference.heads", inference_heads,
+          "so many that a head has at most 32 channels");
   require(inference_window >= 2 && inference_window <= 32, "inference.window", inference_window,
           "2 to 32");
   require(refinements >= 0 && refinements <= 2, "refinement.count", refinements, "0, 1 or 2");
@@ -103,6 +104,8 @@ void ModelOptions::validate() const {
   positive("refinement.heads", refinement_heads);
   require(refinement_channels % refinement_heads == 0, "refinement.heads", refinement_heads,
           "a divisor of refinement.channels");
+  require(refinement_channels / refinement_heads <= most_depth, "refinement.heads",
+          refinement_heads, "so many that a head has at most 32 channels");
   require(refinement_window >= 2 && refinement_window <= 32, "refinement.window", refinement_window,
           "2 to 32");
   require(refinement_search >= 0 && refinement_search <= 16, "refinement.search", refinement_search,
@@ -113,8 +116,8 @@ void ModelOptions::validate() const {
   check(!guide || fill_seeds, ErrorKind::kModel,
         "model option match.guide needs seeds.fill, which is off");
   require(enlarge >= 0 && enlarge <= 16384, "match.enlarge", enlarge, "0 to 16384");
-  require(fill >= 0 && fill <= kMostFinishRadius, "match.fill", fill, "0 to 16");
-  require(median >= 0 && median <= kMostFinishRadius, "match.median", median, "0 to 16");
+  require(fill >= 0 && fill <= most_radius, "match.fill", fill, "0 to 16");
+  require(median >= 0 && median <= most_radius, "match.median", median, "0 to 16");
 }
 
 std::vector<std::string> preset_names() { return {"paper", "fast"}; }

@@ -45,7 +45,7 @@ struct ModelOptions {
 
   // Label seeds. max_disp is in full-resolution pixels and may be changed without new weights.
   int max_disp = 320;
-  int labels = 4;  // k: candidate labels a pixel
+  int labels = 4;  // k: candidate labels per pixel
   int cost_groups = 4;
   int cost_hidden1 = 8;
   int cost_hidden2 = 16;
@@ -79,7 +79,7 @@ struct ModelOptions {
   int inference_heads = 4;
   int inference_window = 6;
   SelfEdges self_edges = SelfEdges::kOwn;
-  bool adaptive_bias = true;         // off: a fixed 2-D relative bias a head
+  bool adaptive_bias = true;         // off: a fixed 2-D relative bias per head
   bool position_aggregation = true;  // off: messages do not depend on the relative position
 
   // Refinement: `refinements` cascaded modules of N_f layers.
@@ -97,12 +97,10 @@ struct ModelOptions {
   // enlarged, at most twice and so far that 98 % of the disparities stay below this many pixels;
   // images of more than two megapixels are shrunk to that. 0: only as they are.
   int enlarge = 0;
-  // Every pass is guided by a pass over the images at half their size (fill_seeds()), an enlarged
-  // one by the pass before it.
+  // Every pass is guided by a pass over the images at half their size (seed completion), an
+  // enlarged one by the pass before it.
   bool guide = false;
-  // Things at the left edge that the right view does not show are put out of it, see too_near.h.
-  bool border = false;
-  // Radii in pixels of what is done to the map at the end, see finish.h; 0: nothing.
+  // Radii in pixels of hole filling and of the edge-aware weighted median; 0: none.
   int fill = 0;
   int median = 0;
 
@@ -114,7 +112,7 @@ struct ModelOptions {
     visit("backbone.stage3", self.backbone_stage3, "channels of residual stage 3 (1/4)");
     visit("backbone.features", self.feature_channels, "channels of the feature maps");
     visit("seeds.max_disp", self.max_disp, "largest disparity, full-resolution pixels");
-    visit("seeds.labels", self.labels, "k, candidate labels a pixel");
+    visit("seeds.labels", self.labels, "k, candidate labels per pixel");
     visit("seeds.groups", self.cost_groups, "groups of the cost volume");
     visit("seeds.hidden1", self.cost_hidden1, "channels of the cost MLP");
     visit("seeds.hidden2", self.cost_hidden2, "channels of the cost MLP");
@@ -152,14 +150,15 @@ struct ModelOptions {
     visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
     visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
     visit("match.guide", self.guide, "a pass at half the size guides the whole; needs seeds.fill");
-    visit("match.border", self.border, "what is too near for the other view is put out of it");
-    visit("match.fill", self.fill, "px: radius for what the other view does not show; 0: none");
-    visit("match.median", self.median, "px: radius of the median at jumps, by colour; 0: none");
+    visit("match.fill", self.fill, "px: radius of hole filling; 0: none");
+    visit("match.median", self.median, "px: radius of the edge-aware weighted median; 0: none");
   }
 
+  static constexpr int most_radius = 16;   // of match.fill and match.median
+  static constexpr int most_depth = 32;    // channels of an attention head
   static constexpr int blend_hidden = 12;  // channels of refinement.blend
 
-  // Planes of the cost volume: one a coarse pixel.
+  // Planes of the cost volume: one per coarse pixel.
   int planes() const { return max_disp / 8; }
   // Channels of an encoded disparity, and of the observed label feature.
   int encoding_channels() const { return 2 * encoding_frequencies + 1; }

@@ -1,12 +1,13 @@
-#include "viz/canvas.h"
+#include "plot/canvas.h"
 
 #include <algorithm>
 #include <cmath>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
 #include "core/check.h"
 #include "core/markup.h"
+#include "io/formats.h"
+#include "nmrf/opencv.h"
 
 namespace nmrf {
 namespace {
@@ -52,10 +53,7 @@ class PixelCanvas : public Canvas {
   std::string bytes() const override {
     cv::Mat picture;
     cv::resize(paper_, picture, size_, 0, 0, cv::INTER_AREA);
-    std::vector<std::uint8_t> png;
-    check(cv::imencode(".png", picture, png), ErrorKind::kFailure,
-          "a picture of {}x{} px cannot be encoded", size_.width, size_.height);
-    return {png.begin(), png.end()};
+    return formats::encode_png(view(picture), "the chart");
   }
 
  private:

@@ -1,4 +1,4 @@
-#include "viz/chart.h"
+#include "plot/chart.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "viz/canvas.h"
+#include "plot/canvas.h"
 
 namespace nmrf {
 

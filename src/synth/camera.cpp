@@ -1,11 +1,32 @@
 #include "synth/camera.h"
 
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+
+#include "data/mats.h"
+#include "io/formats.h"
 
 namespace nmrf::synth {
 
-CameraModel::CameraModel(const SynthOptions& options, Dice& dice)
+namespace {
+
+// Offset, rotation and scale in random parts, the largest displacement in the window being `most`
+// pixels.
+Misalignment draw_misalignment(const SynthOptions& options, Dice& d, float cx, float cy,
+                               float most) {
+  auto width = static_cast<float>(options.width), height = static_cast<float>(options.height);
+  Misalignment off{d.real(-1, 1), d.real(-0.5, 0.5) / width, d.real(-0.5, 0.5) / height};
+  float largest = 1e-6f;
+  for (float x : {0.f, width - 1})
+    for (float y : {0.f, height - 1})
+      largest =
+          std::max(largest, std::abs(off.shift + off.turn * (x - cx) + off.stretch * (y - cy)));
+  float scale = most / largest;
+  return {off.shift * scale, off.turn * scale, off.stretch * scale};
+}
+
+}  // namespace
+
+CameraModel::CameraModel(const SynthOptions& options, Dice& dice, float cx, float cy)
     : options_(options), dice_(dice.fork()) {
   Dice d = dice.fork();
   bright_ = d.real(0.55, 1.12);
@@ -43,6 +64,13 @@ CameraModel::CameraModel(const SynthOptions& options, Dice& dice)
                   d.real(-1, 1) * strength / static_cast<float>(options.width),
                   d.real(-1, 1) * strength / static_cast<float>(2 * options.height)};
   }
+  // Settings that came later draw last.
+  if (options.vertical > 0 && d.chance(0.5))
+    right_off_ = draw_misalignment(options, d, cx, cy, d.real(0, options.vertical));
+  if (options.asymmetric > 0 && d.chance(options.asymmetric))
+    eyes_[d.chance(0.5) ? 1 : 0].exposure *= d.log_real(0.5, 2);
+  if (options.row_noise > 0)
+    row_noise_ = static_cast<float>(options.row_noise) * d.log_real(0.001, 0.01);
 }
 
 namespace {
@@ -113,6 +141,8 @@ cv::Mat CameraModel::develop_one(const cv::Mat& linear, bool right, float gain, 
       noise *= 1.8;
     }
   }
+  std::vector<float> bands(row_noise_ > 0 ? static_cast<std::size_t>(image.rows) : 0);
+  for (auto& band : bands) band = dice_.normal(row_noise_);
   Vec3 balance = eye.balance * (gain * eye.exposure);
   float inverse_gamma = 1 / eye.gamma;
   // The power as a table over the square root of the level: fast, and fine near black.
@@ -156,14 +186,17 @@ cv::Mat CameraModel::develop_one(const cv::Mat& linear, bool right, float gain, 
         v.y += n.y * (read_ + shot_ * std::sqrt(v.y));
         v.z += n.z * (read_ + shot_ * std::sqrt(v.z));
       }
+      if (!bands.empty()) {
+        float band = bands[static_cast<std::size_t>(y)];
+        v = v + Vec3{band, band, band};
+      }
       auto byte = [](float f) { return static_cast<std::uint8_t>(clamp01(f) * 255 + 0.5f); };
       bytes[x] = {byte(v.z), byte(v.y), byte(v.x)};
     }
   }
   if (jpeg_ > 0) {
-    std::vector<std::uint8_t> buffer;
-    cv::imencode(".jpg", out, buffer, {cv::IMWRITE_JPEG_QUALITY, jpeg_});
-    out = cv::imdecode(buffer, cv::IMREAD_COLOR);
+    const std::string file = formats::encode_jpeg(nmrf::view(out), "a rendered image", jpeg_);
+    out = bgr_of(formats::decode_jpeg(file, "a rendered image").image);
     if (grey_) {
       cv::Mat grey;
       cv::cvtColor(out, grey, cv::COLOR_BGR2GRAY);

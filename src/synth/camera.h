@@ -12,7 +12,8 @@ namespace nmrf::synth {
 // The faults of one pair of cameras, drawn once per pair.
 class CameraModel {
  public:
-  CameraModel(const SynthOptions& options, Dice& dice);
+  // `cx`, `cy`: principal point in the window, pixels.
+  CameraModel(const SynthOptions& options, Dice& dice, float cx, float cy);
   // Of the colour of the left (false) or right (true) camera.
   Misalignment misalignment(bool right) const { return right ? right_off_ : left_off_; }
   // Two linear images (CV_32FC3, red first) to two photographs (CV_8UC3, BGR). `cx`, `cy`: centre
@@ -40,6 +41,7 @@ class CameraModel {
   float black_ = 0;  // offset of black
   float saturation_ = 1;
   float shot_ = 0, read_ = 0;  // noise
+  float row_noise_ = 0;        // of whole rows
   bool coarse_noise_ = false;
   float vignette_ = 0;
   float motion_ = 0, motion_angle_ = 0;

@@ -36,6 +36,13 @@ void SynthOptions::validate() const {
         "all shares of 'mix' are 0; give at least one kind of scene a positive share");
   within("clutter", clutter, 0, 10);
   within("border", border, 0, 1);
+  within("floaters.chance", floaters, 0, 1);
+  within("floaters.min", floaters_min, 0, 1000);
+  within("floaters.max", floaters_max, floaters_min, 1000);
+  within("floaters.dense", dense, 0, 1);
+  within("gloss", gloss, 0, 1);
+  within("fences", fences, 0, 20);
+  within("low_sun", low_sun, 0, 1);
   within("thin", thin, 0, 10);
   within("photo", photo, 0, 1);
   within("plain", plain, 0, 1);
@@ -51,6 +58,9 @@ void SynthOptions::validate() const {
   within("camera.exposure", exposure, 0, 5);
   within("camera.white_balance", white_balance, 0, 5);
   within("camera.rectification", rectification, 0, 10);
+  within("camera.vertical", vertical, 0, 10);
+  within("camera.asymmetric", asymmetric, 0, 1);
+  within("camera.row_noise", row_noise, 0, 10);
   within("camera.jpeg", jpeg, 0, 1);
   within("camera.grey", grey, 0, 1);
   within("edge_samples", edge_samples, 1, 16);
@@ -58,9 +68,9 @@ void SynthOptions::validate() const {
 
 SynthOptions SynthOptions::ideal() const {
   SynthOptions out = *this;
-  out.shiny = out.mirror = out.glass = 0;
+  out.shiny = out.mirror = out.glass = out.gloss = 0;
   out.blur = out.noise = out.vignette = out.exposure = out.white_balance = out.rectification = 0;
-  out.jpeg = out.grey = 0;
+  out.vertical = out.asymmetric = out.row_noise = out.jpeg = out.grey = 0;
   return out;
 }
 

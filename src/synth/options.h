@@ -27,8 +27,9 @@ struct SynthOptions {
   // log-uniformly between these fractions of the sensor's width.
   double near_min = 0.02;
   double near_max = 0.24;
-  double baseline = 0;  // metres; 0 = as above, else fixed
-  double focal = 0;     // pixels; 0 = from the field of view, else fixed
+  bool near_uniform = false;  // uniformly, from a tenth of near_max on, for every kind of scene
+  double baseline = 0;        // metres; 0 = as above, else fixed
+  double focal = 0;           // pixels; 0 = from the field of view, else fixed
 
   // Shares of the kinds of scene (any positive numbers).
   double mix_room = 0.20;
@@ -39,6 +40,15 @@ struct SynthOptions {
   double mix_layers = 0.08;
   double clutter = 1.0;  // scales the number of objects
   double border = 0.3;   // chance of near things at the sides of flying and layered scenes
+  // Objects that float inside furnished scenes, with uniform disparity from near to far.
+  double floaters = 0;  // chance that a room, street, park, still life or layered scene has them
+  int floaters_min = 10;
+  int floaters_max = 30;
+  double dense = 0;  // chance of 50 to 200 more objects in a flying scene
+  // Streets.
+  double gloss = 0;    // share of vehicles with dark, reflecting windows and panels
+  double fences = 0;   // mean number of further fences on each side
+  double low_sun = 0;  // chance of a sun just above the horizon, outdoors
 
   double photo = 0.35;         // share of surfaces that take a photograph, where it fits
   double plain = 0.16;         // share of untextured surfaces
@@ -57,6 +67,9 @@ struct SynthOptions {
   double exposure = 1;       // differences between the eyes
   double white_balance = 1;  // differences between the eyes
   double rectification = 1;  // vertical misalignment, always below 1.5 pixels times this
+  double vertical = 0;       // pixels: half the pairs are misaligned by up to this instead
+  double asymmetric = 0;     // chance that one eye gets half to twice the other's light
+  double row_noise = 0;      // bands of rows that flicker, as of a rolling shutter
   double jpeg = 0.2;         // chance of compression
   double grey = 0.15;        // chance of a pair without colour
   int edge_samples = 6;      // rays through a pixel at edges and fine detail
@@ -74,6 +87,8 @@ struct SynthOptions {
     visit("fov_max", self.fov_max, "horizontal field of view of the sensor, degrees, at most");
     visit("near_min", self.near_min, "disparity of near parts, fraction of the sensor, at least");
     visit("near_max", self.near_max, "disparity of near parts, fraction of the sensor, at most");
+    visit("near_uniform", self.near_uniform,
+          "draw uniformly between near_max / 10 and near_max instead");
     visit("baseline", self.baseline, "metres; 0 = from near_min and near_max");
     visit("focal", self.focal, "pixels; 0 = from fov_min and fov_max");
     visit("mix.room", self.mix_room, "share of rooms");
@@ -85,6 +100,14 @@ struct SynthOptions {
     visit("clutter", self.clutter, "scales the number of objects");
     visit("border", self.border,
           "chance of near things cut by the sides of flying and layered scenes");
+    visit("floaters.chance", self.floaters,
+          "chance of floating objects in every kind of scene but flying");
+    visit("floaters.min", self.floaters_min, "least number of them");
+    visit("floaters.max", self.floaters_max, "largest number of them");
+    visit("floaters.dense", self.dense, "chance of 50 to 200 more objects in a flying scene");
+    visit("gloss", self.gloss, "share of vehicles with dark, reflecting windows and panels");
+    visit("fences", self.fences, "mean number of further fences on each side of a street");
+    visit("low_sun", self.low_sun, "chance of a sun just above the horizon, outdoors");
     visit("photo", self.photo, "share of photographs among the textures that may take one");
     visit("plain", self.plain, "share of untextured surfaces");
     visit("low_contrast", self.low_contrast, "share of textures with little contrast");
@@ -100,6 +123,11 @@ struct SynthOptions {
     visit("camera.exposure", self.exposure, "strength of exposure differences between the eyes");
     visit("camera.white_balance", self.white_balance, "strength of colour differences");
     visit("camera.rectification", self.rectification, "strength of vertical misalignment");
+    visit("camera.vertical", self.vertical,
+          "px: vertical misalignment of half the pairs, by shift, rotation and scale together");
+    visit("camera.asymmetric", self.asymmetric,
+          "chance that one eye gets half to twice the other's light");
+    visit("camera.row_noise", self.row_noise, "strength of noise common to a row of pixels");
     visit("camera.jpeg", self.jpeg, "chance of JPEG compression");
     visit("camera.grey", self.grey, "chance of a pair without colour");
     visit("edge_samples", self.edge_samples, "rays through a pixel at edges, 1 to 16");

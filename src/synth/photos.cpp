@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
-#include "nmrf/image.h"
+#include "data/mats.h"
 
 namespace nmrf::synth {
 namespace fs = std::filesystem;
@@ -128,7 +128,7 @@ const Photo* PhotoLibrary::load(std::size_t index) {
   Slot& slot = *slots_[index];
   std::call_once(slot.once, [&] {
     try {
-      cv::Mat image = read_image(slot.path);
+      cv::Mat image = read_bgr(slot.path);
       if (std::max(image.cols, image.rows) >= kSmallest && std::min(image.cols, image.rows) >= 16)
         slot.photo = std::make_unique<Photo>(image);
     } catch (const Error& error) {

@@ -62,7 +62,10 @@ float draw_near_disparity(const SynthOptions& options, SceneKind kind, const Sen
                           Dice& dice) {
   Span span = spans_of(kind).near_disparity;
   double ratio = options.near_max / options.near_min;
-  double fraction = options.near_min * std::pow(ratio, dice.uniform(span.low, span.high));
+  double at = dice.uniform(span.low, span.high);
+  double fraction = options.near_uniform
+                        ? options.near_max * (0.1 + 0.9 * (at - span.low) / (span.high - span.low))
+                        : options.near_min * std::pow(ratio, at);
   // Close to the bound, but below it: objects a little nearer than the near quantile must fit.
   return std::min(static_cast<float>(fraction) * sensor.width,
                   0.8f * static_cast<float>(options.max_disp));
@@ -92,12 +95,15 @@ void daylight(Builder& b, Dice& dice) {
   bool shadows = dice.chance(b.options.shadows);
   float up = std::sin(dice.real(0.2, 1.3)), around = dice.real(0, 2 * kPi),
         flat = std::sqrt(1 - up * up);
+  bool low = b.options.low_sun > 0 && dice.chance(b.options.low_sun);
+  if (low) up = std::sin(dice.real(0.06, 0.3)), flat = std::sqrt(1 - up * up);
   Vec3 sun{flat * std::cos(around), up, flat * std::sin(around)};
   sky.sun = sun;
   Light light;
   light.sun = true, light.place = sun, light.shadows = shadows;
   light.size = dice.chance(0.5) ? dice.real(0.004, 0.03) : 0;
   int weather = dice.weighted(std::initializer_list<double>{4, 2.5, 3, 1.5});
+  if (low) weather = 3;
   if (weather == 0) {  // clear
     sky.zenith = Vec3{0.12f, 0.27f, 0.65f} * dice.real(0.6, 1.3),
     sky.horizon = Vec3{0.6f, 0.75f, 0.92f} * dice.real(0.7, 1.2);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "core/fields.h"
 #include "synth/builder.h"
+#include "synth/caster.h"
 
 namespace nmrf {
 
@@ -50,7 +52,15 @@ void build_park(Builder& b, Dice& dice, StereoCamera& camera);
 void build_still(Builder& b, Dice& dice, StereoCamera& camera);
 void build_flying(Builder& b, Dice& dice, StereoCamera& camera);
 void build_layers(Builder& b, Dice& dice, StereoCamera& camera);
+// Adds floating objects to a finished scene: anywhere in the view, in front of what `caster` finds
+// there, with uniform disparity from the depth `near` (metres) on.
+void add_floaters(Builder& b, Dice& dice, const Caster& caster, const StereoCamera& camera,
+                  float near, int count);
 
+// The setting `fences`, for one side of a street: `beside` gives the place `off` metres from the
+// kerb, less than `walk`, at the distance z.
+void add_fences(Builder& b, Dice& dice, float walk,
+                const std::function<Transform(float off, float z)>& beside);
 // Sun, sky and haze of a random day; used by the outdoor scenes.
 void daylight(Builder& b, Dice& dice);
 // A few lamps around `center` at a distance of about `reach` metres; used indoors.

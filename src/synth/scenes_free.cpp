@@ -39,6 +39,15 @@ void backdrop(Builder& b, Dice& dice, const StereoCamera& camera, float z, bool 
     b.scene.add(rectangle(span, span), at, std::move(m));
 }
 
+// How far the camera sees through the pixel (x, y), metres.
+float depth_at(const Caster& caster, const StereoCamera& camera, float x, float y) {
+  Packet packet;
+  for (int i = 0; i < kPacket; ++i) packet.off(i);
+  packet.set(0, camera.center(false), camera.ray(x, y), 0.05f, 1e9f);
+  caster.nearest(packet, true);
+  return packet.hit(0) ? packet.distance(0) : 1e9f;
+}
+
 // Near things cut by the left or the right edge of the view: what one eye alone sees is too near
 // for the other.
 void edge_things(Builder& b, Dice& dice, const StereoCamera& camera, float near) {
@@ -101,6 +110,19 @@ void build_flying(Builder& b, Dice& dice, StereoCamera& camera) {
     float r = metres(camera, dice.log_real(0.6, 5), std::min(z, c.z));
     b.bar({}, a, c, r, b.scene.add_material(b.make.any(dice, 20 * r)), 8);
   }
+  if (b.options.dense > 0 && dice.chance(b.options.dense)) {
+    for (auto i = static_cast<int>(dice.log_real(50, 200)); i > 0; --i) {
+      float z = draw_depth(dice, near, far);
+      float size = std::min(metres(camera, window * dice.log_real(0.03, 0.25), z), 0.4f * z);
+      Transform at =
+          Transform::move(seen_place(dice, camera, z + 0.5f * size, 0.05f)) * dice.turn();
+      // Mostly simple shapes: furniture in such numbers costs more time than it teaches.
+      if (dice.chance(0.85))
+        b.solid(dice, at, size);
+      else
+        b.thing(dice, at, size);
+    }
+  }
   float roll = dice.chance(0.5) ? dice.real(-kPi, kPi) : 0;
   if (roll != 0 && !open)  // tip the world, not the camera
     for (auto& light : b.scene.lights) light.place = Transform::turn_z(roll).point(light.place);
@@ -154,6 +176,22 @@ void build_layers(Builder& b, Dice& dice, StereoCamera& camera) {
     }
   }
   edge_things(b, dice, camera, near);
+}
+
+void add_floaters(Builder& b, Dice& dice, const Caster& caster, const StereoCamera& camera,
+                  float near, int count) {
+  auto width = static_cast<float>(camera.width), height = static_cast<float>(camera.height);
+  float window = std::sqrt(width * height);
+  for (; count > 0; --count) {
+    Dice own = dice.fork();
+    float x = own.real(0, 1) * width, y = own.real(0, 1) * height;
+    float behind = depth_at(caster, camera, x, y);
+    float z = draw_depth(own, near, std::max(near, behind));
+    // No larger than fits between the camera and the depth drawn.
+    float size = std::min(metres(camera, window * own.log_real(0.05, 0.4), z), 0.4f * z);
+    Vec3 place = camera.center(false) + camera.ray(x, y) * z;
+    b.thing(own, Transform::move(place) * own.turn(), size);
+  }
 }
 
 }  // namespace nmrf::synth

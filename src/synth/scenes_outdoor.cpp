@@ -49,6 +49,16 @@ void markings(Builder& b, Dice& dice, float half, float end) {
 
 }  // namespace
 
+void add_fences(Builder& b, Dice& dice, float walk,
+                const std::function<Transform(float off, float z)>& beside) {
+  if (b.options.fences <= 0) return;
+  for (int i = static_cast<int>(b.options.fences + dice.uniform()); i > 0; --i)
+    b.fence(dice,
+            beside(dice.real(0, walk), dice.log_real(4, 40)) *
+                Transform::turn_y(dice.chance(0.8) ? dice.normal(0.1) : 1.57f),
+            dice.real(3, 12), dice.real(0.8, 2));
+}
+
 void build_street(Builder& b, Dice& dice, StereoCamera& camera) {
   Scene& scene = b.scene;
   daylight(b, dice);
@@ -181,6 +191,7 @@ void build_street(Builder& b, Dice& dice, StereoCamera& camera) {
           break;
       }
     }
+    add_fences(b, dice, walk, beside);
     if (rural)
       for (int i = b.thin_amount(dice, 8); i > 0; --i)
         b.tuft(dice, beside(dice.real(0.1, 4), dice.log_real(2.5, 15)), dice.real(0.2, 0.7));

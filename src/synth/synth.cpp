@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/check.h"
@@ -12,6 +13,8 @@
 namespace nmrf {
 namespace synth {
 namespace {
+
+constexpr std::uint64_t kFloaterStream = 0xf10a7;
 
 // What a coarse grid of rays tells about a view.
 struct Probe {
@@ -96,10 +99,10 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int6
   Builder builder(options, make, scene, 1 / camera.focal);
   Dice scene_dice = dice.fork();
   build(kind, builder, scene_dice, camera);
-  Caster caster(scene);
+  std::optional<Caster> caster(scene);
 
   // Where the scene does not depend on the window, look for a window that shows something.
-  Probe best = probe(scene, caster, camera);
+  Probe best = probe(scene, *caster, camera);
   bool fixed = kind == SceneKind::kFlying || kind == SceneKind::kLayers;
   for (int attempt = 0; attempt < 8 && !fixed && best.badness() > 0; ++attempt) {
     Sensor other = sensor;
@@ -111,8 +114,16 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int6
       moved.pose = Transform::turn_y(dice.normal(0.4)) * moved.pose;
       moved.pose.shift = eye;
     }
-    Probe p = probe(scene, caster, moved);
+    Probe p = probe(scene, *caster, moved);
     if (p.badness() < best.badness()) best = p, sensor = other, camera = moved;
+  }
+  // A stream of their own, and the last to come: scenes without them are as they were.
+  Dice floating(mix_seed({seed, static_cast<std::uint64_t>(index), kFloaterStream}));
+  if (kind != SceneKind::kFlying && floating.chance(options.floaters)) {
+    add_floaters(builder, floating, *caster, camera, 0.7f * best.near,
+                 floating.count(options.floaters_min, options.floaters_max));
+    caster.emplace(scene);
+    best = probe(scene, *caster, camera);
   }
   camera.baseline = options.baseline > 0 ? static_cast<float>(options.baseline)
                                          : draw_near_disparity(options, kind, sensor, dice) *
@@ -121,11 +132,11 @@ SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int6
       1.0001f * camera.focal * camera.baseline / static_cast<float>(options.max_disp);
   scene.sky_disparity = std::min(scene.sky_disparity, 0.25f * static_cast<float>(options.max_disp));
 
-  CameraModel model(options, dice);
-  View left =
-      render_view(scene, caster, camera, false, model.misalignment(false), options.edge_samples);
-  View right =
-      render_view(scene, caster, camera, true, model.misalignment(true), options.edge_samples);
+  CameraModel model(options, dice, camera.cx, camera.cy);
+  synth::View left =
+      render_view(scene, *caster, camera, false, model.misalignment(false), options.edge_samples);
+  synth::View right =
+      render_view(scene, *caster, camera, true, model.misalignment(true), options.edge_samples);
   SynthPair pair;
   pair.left_disparity = left.truth.disparity, pair.right_disparity = right.truth.disparity;
   pair.left_occluded = left.truth.occluded, pair.right_occluded = right.truth.occluded;

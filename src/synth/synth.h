@@ -9,8 +9,8 @@
 #include <opencv2/core.hpp>
 #include <string>
 
+#include "nmrf/geometry.h"
 #include "synth/options.h"
-#include "nmrf/calibration.h"
 
 namespace nmrf {
 

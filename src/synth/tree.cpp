@@ -11,10 +11,10 @@
 
 #include "core/check.h"
 #include "core/file.h"
-#include "io/toml.h"
 #include "core/rng.h"
+#include "data/mats.h"
+#include "io/toml.h"
 #include "nmrf/disparity.h"
-#include "nmrf/image.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -64,12 +64,12 @@ void write_pair(const PairFiles& files, const SynthPair& pair, double max_disp) 
     for (const fs::path* path :
          {&files.image[eye], &files.disparity[eye], &files.objects[eye], &files.occlusion[eye]})
       make_folder(path->parent_path());
-    write_image(files.image[eye], *images[eye]);
-    write_disparity(files.disparity[eye], *disparities[eye]);
+    write_mat(files.image[eye], *images[eye]);
+    write_disparity_mat(files.disparity[eye], *disparities[eye]);
     cv::Mat ids;
     objects[eye]->convertTo(ids, CV_32F);  // exact below 2^24 objects
-    write_disparity(files.objects[eye], ids);
-    write_image(files.occlusion[eye], *occlusions[eye]);
+    write_disparity_mat(files.objects[eye], ids);
+    write_mat(files.occlusion[eye], *occlusions[eye]);
   }
   make_folder(files.calibration.parent_path());
   write_file(files.calibration, calibration_text(pair.calibration, max_disp));

@@ -11,6 +11,27 @@ void lean_in(Mesh& mesh, float belt, float roof, float amount) {
     if (p.y > belt) p.z *= 1 - amount * (p.y - belt) / (roof - belt);
 }
 
+// Drawn only where the setting asks for it, so that other vehicles stay as they were.
+bool glossy(const SynthOptions& options, Dice& dice) {
+  return options.gloss > 0 && dice.chance(options.gloss);
+}
+
+// Dark panes show more of the street than of the seats behind them.
+Material dark_pane(Dice& dice, Material m) {
+  Vec3 tint = Vec3{1, 1.05f, 1.1f} * dice.log_real(0.004, 0.03);
+  for (auto& c : m.texture.colors) c = tint;
+  m.mirror = dice.real(0.4, 0.95);
+  m.specular = dice.real(0.5, 1.5), m.shininess = dice.log_real(80, 400);
+  return m;
+}
+
+// Fresh lacquer, polished rims.
+Material polished(Dice& dice, Material m, double least, double most) {
+  m.mirror = dice.real(least, most);
+  m.specular = dice.real(0.6, 1.8), m.shininess = dice.log_real(60, 400);
+  return m;
+}
+
 }  // namespace
 
 void Builder::car(Dice& dice, const Transform& place) {
@@ -20,11 +41,16 @@ void Builder::car(Dice& dice, const Transform& place) {
   float belt = roof * dice.real(0.58, 0.64), low = 0.2f, l = length / 2;
   float hood = dice.real(0.16, 0.28) * length, rear = dice.pick({0.03f, 0.05f, 0.16f}) * length;
   float nose = belt * dice.real(0.72, 0.85);
-  int paint = scene.add_material(make.car_paint(dice));
-  int glass = scene.add_material(make.window(dice));
+  bool gloss = glossy(options, dice);
+  auto panels = [&](Material m) { return gloss ? polished(dice, std::move(m), 0.15, 0.5) : m; };
+  int paint = scene.add_material(panels(make.car_paint(dice)));
+  Material pane = make.window(dice);
+  int glass = scene.add_material(gloss ? dark_pane(dice, std::move(pane)) : std::move(pane));
   int black = scene.add_material(make.rubber(dice));
-  int chrome = scene.add_material(make.metal(dice));
+  int chrome = scene.add_material(panels(make.metal(dice)));
   float wheel = dice.real(0.28, 0.34), axle = 0.31f * length;
+
+  int rim = gloss ? dice.count(4, 9) : 0;  // dark gaps of its rims
 
   // Body with wheel arches cut into its lower edge.
   std::vector<Vec2> body = {{-l, low + 0.05f}};
@@ -86,11 +112,13 @@ void Builder::car(Dice& dice, const Transform& place) {
       scene.add(lathe({{0, 0.085f}, {wheel * 0.2f, 0.09f}, {wheel * 0.62f, 0.075f}}, 18), hub,
                 chrome);
       int spokes = dice.count(0, 1) * 5;
+      if (gloss) spokes = rim;
       for (int k = 0; k < spokes; ++k)
-        scene.add(box({wheel * 0.55f, 0.01f, 0.05f}),
-                  hub * Transform::turn_y(static_cast<float>(k) * 2 * kPi / 5) *
-                      Transform::move({wheel * 0.33f, 0.1f, 0}),
-                  black);
+        scene.add(
+            box({wheel * 0.55f, 0.01f, 0.05f}),
+            hub * Transform::turn_y(static_cast<float>(k) * 2 * kPi / static_cast<float>(spokes)) *
+                Transform::move({wheel * 0.33f, 0.1f, 0}),
+            black);
     }
     // Lights at both ends.
     Material red = make.paint(dice);
@@ -111,8 +139,12 @@ void Builder::van(Dice& dice, const Transform& place) {
   float length = bus ? dice.real(8, 12) : dice.real(4.6, 7),
         width = bus ? 2.5f : dice.real(1.9, 2.4);
   float height = bus ? 3 : dice.real(2, 3.2), low = 0.35f, l = length / 2;
-  int paint = scene.add_material(dice.chance(0.6) ? make.car_paint(dice) : make.any(dice, 2));
-  int glass = scene.add_material(make.window(dice));
+  bool gloss = glossy(options, dice);
+  Material body = dice.chance(0.6) ? make.car_paint(dice) : make.any(dice, 2);
+  if (gloss) body = polished(dice, std::move(body), 0.1, 0.35);
+  int paint = scene.add_material(std::move(body));
+  Material pane = make.window(dice);
+  int glass = scene.add_material(gloss ? dark_pane(dice, std::move(pane)) : std::move(pane));
   int black = scene.add_material(make.rubber(dice));
   float nose = bus ? 0.1f : dice.real(0.3, 1.2);
   scene.add(extrusion({{-l, low},

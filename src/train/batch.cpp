@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 // BGR 8-bit into planes of RGB floats.
@@ -67,4 +67,4 @@ Batch narrow(const Batch& batch, std::int64_t begin, std::int64_t count) {
   return part;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -8,7 +8,7 @@
 #include "data/sample.h"
 #include "train/losses.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 struct Batch {
   torch::Tensor left, right;  // [B, 3, H, W] RGB 0..255
@@ -22,4 +22,4 @@ Batch make_batch(const std::vector<Sample>& samples, ModalKind modals, torch::De
 // A part of a batch.
 Batch narrow(const Batch& batch, std::int64_t begin, std::int64_t count);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -10,7 +10,7 @@
 #include "weights/safetensors.h"
 #include "weights/tensor_file.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace fs = std::filesystem;
 
 namespace {
@@ -89,4 +89,4 @@ void prune_checkpoints(const fs::path& folder, int keep) {
       fs::remove(entry.path(), ignored);
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace nmrf {
+namespace nmrf::train {
 
 struct Checkpoint {
   std::map<std::string, torch::Tensor> tensors;  // "model.*", "adam_*", "ema.*"
@@ -28,4 +28,4 @@ std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::pa
 // Deletes all but the `keep` newest, and temporaries that a killed process left.
 void prune_checkpoints(const std::filesystem::path& folder, int keep);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

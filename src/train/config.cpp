@@ -2,7 +2,7 @@
 
 #include "io/toml.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 void TrainConfig::validate() const {
   auto require = [](bool ok, const std::string& key, const std::string& rule) {
@@ -65,4 +65,4 @@ TrainConfig read_config(const std::string& path, const std::vector<std::string>&
   return config;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

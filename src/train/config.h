@@ -10,10 +10,10 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "synth/options.h"
-#include "train/model/nmrf.h"
 #include "train/losses.h"
+#include "train/model/nmrf.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // One part of a run with settings of its own. A stage of 0 steps does not exist.
 struct StageOptions {
@@ -124,4 +124,4 @@ struct TrainConfig {
 // preset is applied before the model's own settings, wherever it stands.
 TrainConfig read_config(const std::string& path, const std::vector<std::string>& assignments);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

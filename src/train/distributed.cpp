@@ -20,7 +20,7 @@
 
 #include "core/check.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 #ifdef NMRF_WITH_GLOO
@@ -297,4 +297,4 @@ void GradientAverager::finish() {
   }
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

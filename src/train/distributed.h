@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace nmrf {
+namespace nmrf::train {
 
 // The processes of a run. With one process every call is a no-op.
 class ProcessGroup {
@@ -58,4 +58,4 @@ class GradientAverager {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace nmrf
+}  // namespace nmrf::train

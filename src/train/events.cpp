@@ -10,7 +10,7 @@
 #include "core/check.h"
 #include "core/file.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace fs = std::filesystem;
 
 namespace {
@@ -137,4 +137,4 @@ void EventFile::picture(std::int64_t step, const std::string& tag, const cv::Mat
 
 void EventFile::flush() { std::fflush(file_); }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -7,7 +7,7 @@
 #include <opencv2/core.hpp>
 #include <string>
 
-namespace nmrf {
+namespace nmrf::train {
 
 // CRC-32C (Castagnoli), as event files use it.
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t start = 0);
@@ -32,4 +32,4 @@ class EventFile {
   std::FILE* file_ = nullptr;
 };
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -9,7 +9,7 @@
 #include "core/check.h"
 #include "train/matching.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr int64_t kCell = 8;  // side of a coarse cell in pixels
@@ -387,4 +387,4 @@ Losses compute_losses(const NetworkOutput& out, const Truth& given, const LossOp
   return losses;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -13,7 +13,7 @@
 #include "core/fields.h"
 #include "train/model/nmrf.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // What supervises seeds and proposals.
 enum class ModalKind {
@@ -21,11 +21,19 @@ enum class ModalKind {
   kDense,       // the authors' 2025 variant: every pixel of the cell
 };
 
+}  // namespace nmrf::train
+
+namespace nmrf {
+
 template <>
-struct EnumNames<ModalKind> {
-  static constexpr std::array<std::pair<ModalKind, const char*>, 2> values{
-      {{ModalKind::kSuperpixel, "superpixel"}, {ModalKind::kDense, "dense"}}};
+struct EnumNames<train::ModalKind> {
+  static constexpr std::array<std::pair<train::ModalKind, const char*>, 2> values{
+      {{train::ModalKind::kSuperpixel, "superpixel"}, {train::ModalKind::kDense, "dense"}}};
 };
+
+}  // namespace nmrf
+
+namespace nmrf::train {
 
 // How the error of a pixel counts in the disparity terms.
 struct ErrorForm {
@@ -153,4 +161,4 @@ torch::Tensor fine_loss(const torch::Tensor& disparity, const Truth& truth,
 // Pixels the disparity terms count: valid and 0 < d < max_disp.
 torch::Tensor counted_pixels(const Truth& truth, double max_disp);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace nmrf {
+namespace nmrf::train {
 
 void ModalMatcher::suppress(std::span<const double> proposals, std::span<const double> modals) {
   kept_.assign(modals.begin(), modals.end());
@@ -74,4 +74,4 @@ int ModalMatcher::match(std::span<const double> proposals, std::span<const doubl
   return static_cast<int>(pairs);
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

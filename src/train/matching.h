@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace nmrf {
+namespace nmrf::train {
 
 inline constexpr double kOnlineSuppress = 8;  // px: closer modals count as one
 
@@ -43,4 +43,4 @@ class ModalMatcher {
   std::vector<char> paired_;
 };
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
@@ -154,4 +154,4 @@ void WeightAverage::load_state(const std::map<std::string, torch::Tensor>& state
   updates_ = entry(state, "ema_updates", {1})[0].item<int64_t>();
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -10,7 +10,7 @@
 
 #include "train/model/nmrf.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // PyTorch's OneCycleLR with cosine annealing: from max/25 up to max in the first 5 % of the steps,
 // then down to max/25e4.
@@ -74,4 +74,4 @@ class WeightAverage {
   std::vector<std::pair<std::string, torch::Tensor>> averages_;
 };
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -3,8 +3,9 @@
 #include "core/check.h"
 #include "data/mixed_source.h"
 #include "synth/synth_source.h"
+#include "train/superpixels.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
                                                 const StageOptions& stage,
@@ -13,10 +14,10 @@ std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
   augment.crop_height = stage.crop_height;
   augment.crop_width = stage.crop_width;
   const bool modals = config.loss.modals == ModalKind::kSuperpixel;
-  std::shared_ptr<const SuperpixelCache> superpixels;
+  Segmenter superpixels;
   if (modals)
-    superpixels = std::make_shared<SuperpixelCache>(
-        config.cache.empty() ? run_folder / "superpixels" : std::filesystem::path(config.cache));
+    superpixels = cached_superpixels(config.cache.empty() ? run_folder / "superpixels"
+                                                          : std::filesystem::path(config.cache));
   std::vector<MixedSource::Part> parts;
   for (int i = 0; i < TrainConfig::kSources; ++i) {
     const DatasetOptions& options = config.sources[i];
@@ -32,4 +33,4 @@ std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
   return std::make_shared<MixedSource>(std::move(parts));
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

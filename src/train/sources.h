@@ -7,7 +7,7 @@
 #include "data/sample_source.h"
 #include "train/config.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // The configured data sets as one source with the stage's crop. A data set called "synth" renders
 // new scenes on the fly, so that none is seen twice. `run_folder` holds the cache of superpixels
@@ -16,4 +16,4 @@ std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
                                                 const StageOptions& stage,
                                                 const std::filesystem::path& run_folder);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

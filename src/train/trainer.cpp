@@ -16,16 +16,16 @@
 #include "core/log.h"
 #include "core/rng.h"
 #include "io/toml.h"
-#include "train/model/weights.h"
+#include "plot/run_log.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
+#include "train/model/weights.h"
 #include "train/optimizer.h"
-#include "train/run_log.h"
 #include "train/sources.h"
 #include "train/validation.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -316,7 +316,7 @@ class Trainer {
     if (!validation_ || stage.scope != Scope::kAll) return;
     average_.swap(network_);
     network_->eval();
-    ValidationResult result = validation_->run(network_, device_, *group_);
+    ValidationResult result = validation_->run(network_, *group_);
     network_->train();
     if (chief()) {
       nlohmann::json line = result.metrics;
@@ -431,8 +431,8 @@ class FolderLock {
 
 }  // namespace
 
-TrainResult train(const TrainConfig& config, const TrainRun& run,
-                  std::shared_ptr<ProcessGroup> group) {
+TrainResult run_training(const TrainConfig& config, const TrainRun& run,
+                         std::shared_ptr<ProcessGroup> group) {
   config.validate();
   // The loader has threads of its own.
   cv::setNumThreads(1);
@@ -447,4 +447,4 @@ TrainResult train(const TrainConfig& config, const TrainRun& run,
   return Trainer(config, run, std::move(group)).go();
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

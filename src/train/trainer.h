@@ -9,7 +9,7 @@
 #include "train/config.h"
 #include "train/distributed.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 struct TrainRun {
   std::filesystem::path folder;  // checkpoints, logs, models
@@ -36,7 +36,7 @@ struct TrainResult {
 //   best.safetensors     the one with the lowest validation EPE
 //   log.jsonl, events.*  logs
 // Throws Error; on a lost peer Error(kFailure).
-TrainResult train(const TrainConfig& config, const TrainRun& run,
-                  std::shared_ptr<ProcessGroup> group);
+TrainResult run_training(const TrainConfig& config, const TrainRun& run,
+                         std::shared_ptr<ProcessGroup> group);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

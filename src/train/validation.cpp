@@ -1,5 +1,6 @@
 #include "train/validation.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -8,9 +9,11 @@
 
 #include "core/check.h"
 #include "eval/metrics.h"
+#include "matching/engine.h"
+#include "nmrf/opencv.h"
 #include "viz/colormap.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr std::array<const char*, 4> kReported{"epe", "bad1", "bad3", "d1"};
@@ -22,6 +25,29 @@ cv::Mat to_mat(const torch::Tensor& map) {
       .clone();
 }
 
+// The parameters of the modules.
+class ModuleParameters : public Parameters {
+ public:
+  explicit ModuleParameters(const Network& network) : parameters_(network->named_parameters()) {}
+  std::vector<float> take(const std::string& name, std::vector<std::int64_t>) override {
+    const auto values = parameters_[name].detach().to(torch::kCPU).to(torch::kFloat).contiguous();
+    return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
+  }
+
+ private:
+  torch::OrderedDict<std::string, torch::Tensor> parameters_;
+};
+
+// The runtime with the present weights: what users get.
+Matcher runtime_of(const Network& network) {
+  ModuleParameters parameters(network);
+  nmrf::LoadedModel model;
+  model.network = std::make_shared<nmrf::Network>(parameters, network->options());
+  MatcherOptions options;
+  options.threads = at::get_num_threads();
+  return make_matcher(std::move(model), options);
+}
+
 }  // namespace
 
 Validation::Validation(std::shared_ptr<const Dataset> dataset, int pairs, double max_disp)
@@ -30,9 +56,11 @@ Validation::Validation(std::shared_ptr<const Dataset> dataset, int pairs, double
                        : dataset_->size()),
       max_disp_(max_disp) {}
 
-ValidationResult Validation::run(Network& network, torch::Device device,
-                                 ProcessGroup& group) const {
+ValidationResult Validation::run(const Network& network, ProcessGroup& group) const {
   torch::NoGradGuard no_grad;
+  const Matcher matcher = runtime_of(network);
+  MatchOptions as_it_is;
+  as_it_is.scale = 1;
   MetricOptions options;
   options.max_disparity = max_disp_;
   auto sums = torch::zeros({static_cast<int64_t>(kReported.size()) + 1}, torch::kDouble);
@@ -40,13 +68,8 @@ ValidationResult Validation::run(Network& network, torch::Device device,
   for (std::size_t i = static_cast<std::size_t>(group.rank()); i < pairs_;
        i += static_cast<std::size_t>(group.size())) {
     Sample sample = dataset_->load(i * dataset_->size() / pairs_);
-    Batch batch = make_batch({sample}, ModalKind::kDense, device);
-    auto left = pad_images(batch.left), right = pad_images(batch.right);
-    ForwardOptions how;
-    how.guide = half_size_map(network, left, right);
-    auto out = network->forward(left, right, how);
-    auto map = out.disparity[0].narrow(0, 0, sample.left.rows).narrow(1, 0, sample.left.cols);
-    RegionStats regions = measure(to_mat(map), sample, options);
+    const Disparity result = matcher.match(view(sample.left), view(sample.right), as_it_is);
+    RegionStats regions = measure(mat(result.map), sample, options);
     const ErrorStats& all = regions.at("all");
     if (all.pixels == 0) continue;
     for (std::size_t m = 0; m < kReported.size(); ++m)
@@ -92,12 +115,18 @@ cv::Mat training_picture(const NetworkOutput& out, const Batch& batch) {
   }
   // One range for both; where a crop has no truth, the prediction's own.
   const double known = valid.to(torch::kFloat).mean().item<double>();
-  const ColorRange range = robust_range(known > 0 ? truth : prediction);
-  cv::Mat colors = colorize(truth, Colormap::kTurbo, range);
+  const ColorRange range = robust_range(float_map(known > 0 ? truth : prediction));
+  auto colours_of = [&](const cv::Mat& map) {
+    Image picture = colorize(float_map(map), Colormap::kTurbo, range);
+    cv::Mat bgr;
+    cv::cvtColor(mat(picture), bgr, cv::COLOR_RGB2BGR);
+    return bgr;
+  };
+  cv::Mat colors = colours_of(truth);
   if (known < 0.5) cv::dilate(colors, colors, cv::Mat());  // single points are hard to see
   cv::vconcat(rows, colors, rows);
-  cv::vconcat(rows, colorize(prediction, Colormap::kTurbo, range), rows);
+  cv::vconcat(rows, colours_of(prediction), rows);
   return rows;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

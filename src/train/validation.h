@@ -8,12 +8,12 @@
 #include <opencv2/core.hpp>
 
 #include "data/dataset.h"
-#include "train/model/nmrf.h"
 #include "train/batch.h"
 #include "train/config.h"
 #include "train/distributed.h"
+#include "train/model/nmrf.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 struct ValidationResult {
   double epe = 0;          // mean over the pairs
@@ -25,7 +25,7 @@ class Validation {
  public:
   Validation(std::shared_ptr<const Dataset> dataset, int pairs, double max_disp);
   // Every process measures its share; all get the result.
-  ValidationResult run(Network& network, torch::Device device, ProcessGroup& group) const;
+  ValidationResult run(const Network& network, ProcessGroup& group) const;
 
  private:
   std::shared_ptr<const Dataset> dataset_;
@@ -39,4 +39,4 @@ std::unique_ptr<Validation> make_validation(const TrainConfig& config);
 // Left view, truth and prediction of the first pair of a batch, above each other.
 cv::Mat training_picture(const NetworkOutput& out, const Batch& batch);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

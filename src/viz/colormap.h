@@ -2,11 +2,12 @@
 #pragma once
 
 #include <array>
-#include <opencv2/core.hpp>
 #include <optional>
 #include <utility>
 
 #include "core/fields.h"
+#include "nmrf/image.h"
+#include "nmrf/map.h"
 
 namespace nmrf {
 
@@ -27,14 +28,14 @@ struct ColorRange {
   float hi = 1;
 };
 
-// The range between the 1 % and the 99 % quantile of the valid pixels of a disparity map (CV_32FC1,
-// pixels); never empty. A map without valid pixels gives [0, 1].
-ColorRange robust_range(const cv::Mat& disparity);
+// The range between the 1 % and the 99 % quantile of the valid pixels of a disparity map, in
+// pixels; never empty. A map without valid pixels gives [0, 1].
+ColorRange robust_range(const FloatMap& disparity);
 
-// A picture, CV_8UC3 in BGR order, of a disparity map (CV_32FC1, pixels). Values outside `range`
+// A picture, 8-bit RGB, of a disparity map in pixels. Values outside `range`
 // take its nearest end; invalid pixels are black. Without a range robust_range() is taken; for a
 // sequence give one range for all, or the colours flicker. KITTI's own pictures use [0, largest
 // disparity].
-cv::Mat colorize(const cv::Mat& disparity, Colormap map, std::optional<ColorRange> range = {});
+Image colorize(const FloatMap& disparity, Colormap map, std::optional<ColorRange> range = {});
 
 }  // namespace nmrf

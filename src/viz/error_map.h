@@ -1,7 +1,11 @@
 // Pictures of disparity errors in KITTI's colours.
 #pragma once
 
-#include <opencv2/core.hpp>
+#include <array>
+#include <cstdint>
+
+#include "nmrf/image.h"
+#include "nmrf/map.h"
 
 namespace nmrf {
 
@@ -14,15 +18,15 @@ struct ErrorMapOptions {
 // +infinity.
 float kitti_error(float predicted, float truth);
 
-// The colour (BGR) of an error: dark blue for n = 0, over light blue below 1 and yellow above, to
+// The colour (RGB) of an error: dark blue for n = 0, over light blue below 1 and yellow above, to
 // dark red; each step of the ten doubles n.
-cv::Vec3b kitti_error_color(float n);
+std::array<std::uint8_t, 3> kitti_error_color(float n);
 
-// A picture, CV_8UC3 in BGR order, of the errors of `predicted` where `truth` is valid (both
-// CV_32FC1 in pixels, of equal size); black elsewhere. `occluded` is empty, or CV_8UC1 and nonzero
-// where the truth is hidden in the other view: there the colours have half intensity. With `dilate`
-// a pixel without truth takes the colour of its worst neighbour among the eight.
-cv::Mat error_map(const cv::Mat& predicted, const cv::Mat& truth, const cv::Mat& occluded = {},
-                  const ErrorMapOptions& options = {});
+// A picture, 8-bit RGB, of the errors of `predicted` where `truth` is valid (both in pixels, of
+// equal size); black elsewhere. `occluded` is empty, or nonzero where the truth is hidden in the
+// other view: there the colours have half intensity. With `dilate` a pixel without truth takes the
+// colour of its worst neighbour among the eight.
+Image error_map(const FloatMap& predicted, const FloatMap& truth, const ByteMap& occluded = {},
+                const ErrorMapOptions& options = {});
 
 }  // namespace nmrf

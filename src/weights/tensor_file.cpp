@@ -141,4 +141,18 @@ std::vector<float> to_floats(const StoredTensor& tensor) {
   }
 }
 
+std::uint16_t to_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
+  const std::uint32_t rest = bits & 0x7fffffffu;
+  if (rest > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);   // NaN
+  if (rest >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // beyond the range
+  if (rest < 0x38800000u) {  // subnormal: the addition rounds
+    const float shifted = std::bit_cast<float>(rest) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+  }
+  const std::uint32_t odd = rest >> 13 & 1u;
+  return static_cast<std::uint16_t>(sign | (rest + 0xc8000000u + 0xfffu + odd) >> 13);
+}
+
 }  // namespace nmrf

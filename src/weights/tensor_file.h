@@ -64,4 +64,7 @@ TensorFile read_tensor_file(const FileBytes& file);
 // is an Error that names it.
 std::vector<float> to_floats(const StoredTensor& tensor);
 
+// The bits of the nearest 16-bit float, to even on a tie.
+std::uint16_t to_half(float value);
+
 }  // namespace nmrf

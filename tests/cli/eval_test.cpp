@@ -5,8 +5,6 @@
 
 #include "cli/run.h"
 #include "core/file.h"
-#include "io/pfm.h"
-#include "nmrf/disparity.h"
 
 namespace nmrf::test {
 namespace {
@@ -17,7 +15,7 @@ fs::path put_list(const fs::path& folder, int pairs) {
   for (int i = 0; i < pairs; ++i) {
     const std::string n = std::to_string(i);
     put_pair(folder / ("l" + n + ".png"), folder / ("r" + n + ".png"), 1 + i);
-    write_pfm(folder / ("d" + n + ".pfm"), cv::Mat(kHeight, kWidth, CV_32FC1, cv::Scalar(12)));
+    write_disparity(folder / ("d" + n + ".pfm"), FloatMap(kWidth, kHeight, 12));
     lines += "l" + n + ".png r" + n + ".png d" + n + ".pfm\n";
   }
   write_file(folder / "list.txt", lines);
@@ -103,20 +101,6 @@ TEST(Eval, AFailedPairIsListed) {
   EXPECT_TRUE(contains(run.err, "list.txt, sgbm, l1")) << run.err;
   EXPECT_TRUE(contains(run.out, "FAILED l1")) << run.out;
   EXPECT_TRUE(contains(run.out, "epe [px]"));  // the others are evaluated
-}
-
-TEST(Eval, AblationsSideBySide) {
-  TempFolder folder;
-  const Outcome run =
-      eval({"--list", put_list(folder.path(), 1), "--ablate", "--report", folder / "report"});
-  ASSERT_EQ(run.code, 0) << run.err;
-  for (const std::string part :
-       {"k=1", "k=2", "k=6", "no self edges", "shared self edges", "no refinement", "labels 3px",
-        "seeds 16px", "time [s]", "winner's p"})
-    EXPECT_TRUE(contains(run.out, part)) << part << " in " << run.out;
-  const std::string page = read_file(folder / "report/index.html");
-  EXPECT_TRUE(contains(page, "data:image/png;base64,"));
-  EXPECT_TRUE(contains(page, "best candidate label"));
 }
 
 TEST(Eval, Mistakes) {

@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <opencv2/imgcodecs.hpp>
 
 #include "cli/run.h"
 #include "core/file.h"
-#include "nmrf/disparity.h"
 
 namespace nmrf::test {
 namespace {
@@ -38,8 +37,8 @@ class MatchDepth : public testing::Test {
   void SetUp() override { put_pair(folder_ / "l.png", folder_ / "r.png"); }
   std::string path(const std::string& name) const { return folder_ / name; }
   std::vector<std::string> line(const std::vector<std::string>& more, const std::string& out) {
-    std::vector<std::string> arguments{path("l.png"), path("r.png"), "-o", path(out),
-                                       "--no-picture"};
+    std::vector<std::string> arguments{path("l.png"), path("r.png"),  "-o",
+                                       path(out),     "--no-picture", "--keep-filled"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return match_line(arguments);
   }
@@ -48,14 +47,14 @@ class MatchDepth : public testing::Test {
   }
   // The depth map (metres, npy) against B f / (d + doffs).
   void expect_depth(const std::string& stem, double f, double doffs) {
-    const cv::Mat disparity = read_disparity(path(stem + ".pfm"));
-    const cv::Mat depth = read_disparity(path(stem + "_depth.npy"));
-    ASSERT_EQ(depth.size(), disparity.size());
-    for (int y = 0; y < depth.rows; ++y)
-      for (int x = 0; x < depth.cols; ++x) {
-        const double z = kBaseline * f / (disparity.at<float>(y, x) + doffs);
-        if (std::isinf(z) && std::isinf(depth.at<float>(y, x))) continue;
-        ASSERT_NEAR(depth.at<float>(y, x), z, 1e-5 * z);
+    const FloatMap disparity = read_disparity(path(stem + ".pfm"));
+    const FloatMap depth = read_disparity(path(stem + "_depth.npy"));
+    ASSERT_TRUE(depth.same_size(disparity));
+    for (int y = 0; y < depth.height(); ++y)
+      for (int x = 0; x < depth.width(); ++x) {
+        const double z = kBaseline * f / (disparity.at(y, x) + doffs);
+        if (std::isinf(z) && std::isinf(depth.at(y, x))) continue;
+        ASSERT_NEAR(depth.at(y, x), z, 1e-5 * z);
       }
   }
   TempFolder folder_;
@@ -131,19 +130,20 @@ TEST_F(MatchDepth, NumbersByHandAndPoints) {
   ASSERT_EQ(result.code, 0) << result.err;
   expect_depth("d", kF, kDoffs);
   const auto cloud = read_cloud(path("d_cloud.ply"));
-  const cv::Mat disparity = read_disparity(path("d.pfm"));
-  const cv::Mat depth = read_disparity(path("d_depth.npy"));
-  const cv::Mat image = cv::imread(path("l.png"));
-  ASSERT_EQ(cloud.size(), disparity.total()) << "every pixel is valid here";
+  const FloatMap disparity = read_disparity(path("d.pfm"));
+  const FloatMap depth = read_disparity(path("d_depth.npy"));
+  const Image image = read_image(path("l.png"));
+  ASSERT_EQ(cloud.size(), disparity.size()) << "every pixel is valid here";
   EXPECT_EQ(json_lines(result.out).at(0)["points"], cloud.size());
   for (int y = 0; y < kHeight; y += 7)
     for (int x = 0; x < kWidth; x += 5) {
       const Vertex& v = cloud[static_cast<std::size_t>(y * kWidth + x)];
-      const double z = depth.at<float>(y, x);
+      const double z = depth.at(y, x);
       EXPECT_NEAR(v.z, z, 1e-5 * z);
       EXPECT_NEAR(v.x, (x - kCx) * z / kF, 1e-4 * z);
       EXPECT_NEAR(v.y, (y - kCy) * z / kF, 1e-4 * z);
-      EXPECT_EQ(cv::Vec3b(v.blue, v.green, v.red), image.at<cv::Vec3b>(y, x));
+      const auto* rgb = image.row(y) + 3 * x;
+      EXPECT_TRUE(v.red == rgb[0] && v.green == rgb[1] && v.blue == rgb[2]);
     }
 }
 
@@ -155,22 +155,23 @@ TEST_F(MatchDepth, FormatsAndFilters) {
     ASSERT_EQ(result.code, 0) << result.err;
   };
   with({"--depth-format", "npy"});
-  const cv::Mat metres = read_disparity(path("d_depth.npy"));
+  const FloatMap metres = read_disparity(path("d_depth.npy"));
   const std::size_t all = read_cloud(path("d_cloud.ply")).size();
   with({"--depth-format", "tiff"});
-  EXPECT_EQ(cv::norm(read_disparity(path("d_depth.tiff")), metres, cv::NORM_INF), 0);
+  EXPECT_EQ(read_disparity(path("d_depth.tiff")), metres);
   with({"--depth-format", "png", "--no-cloud"});
-  const cv::Mat millimetres = cv::imread(path("d_depth.png"), cv::IMREAD_UNCHANGED);
-  ASSERT_EQ(millimetres.type(), CV_16UC1);
+  const Image millimetres = read_image(path("d_depth.png"));
+  ASSERT_EQ(millimetres.bits(), 16);
+  ASSERT_EQ(millimetres.channels(), 1);
   for (int y = 0; y < kHeight; ++y)
     for (int x = 0; x < kWidth; ++x) {
-      const double wanted = std::isfinite(metres.at<float>(y, x))
-                                ? std::clamp(1000.0 * metres.at<float>(y, x), 1.0, 65535.0)
-                                : 0.0;
-      ASSERT_NEAR(millimetres.at<std::uint16_t>(y, x), wanted, 0.51);
+      const double wanted =
+          std::isfinite(metres.at(y, x)) ? std::clamp(1000.0 * metres.at(y, x), 1.0, 65535.0) : 0.0;
+      ASSERT_NEAR(reinterpret_cast<const std::uint16_t*>(millimetres.row(y))[x], wanted, 0.51);
     }
-  double near = 0, far = 0;
-  cv::minMaxLoc(metres, &near, &far, nullptr, nullptr, metres < 100);
+  double near = 100, far = 0;
+  for (float z : metres)
+    if (z < 100) near = std::min<double>(near, z), far = std::max<double>(far, z);
   const double middle = (near + far) / 2;
   with({"--z-near", fmt::format("{}", middle), "--z-far", "100"});
   const std::size_t behind = read_cloud(path("d_cloud.ply")).size();
@@ -181,11 +182,11 @@ TEST_F(MatchDepth, FormatsAndFilters) {
   EXPECT_GT(before, 0u);
   EXPECT_LE(behind + before, all);
   // Pixels of known depth on a grid, those in the mask left out.
-  auto known = [&](int stride, const cv::Mat& mask) {
+  auto known = [&](int stride, const Image& mask) {
     std::size_t count = 0;
     for (int y = 0; y < kHeight; y += stride)
       for (int x = 0; x < kWidth; x += stride)
-        count += std::isfinite(metres.at<float>(y, x)) && (mask.empty() || !mask.at<uchar>(y, x));
+        count += std::isfinite(metres.at(y, x)) && (mask.empty() || !mask.row(y)[x]);
     return count;
   };
   EXPECT_EQ(all, known(1, {}));
@@ -194,7 +195,7 @@ TEST_F(MatchDepth, FormatsAndFilters) {
   with({"--edge", "0.5"});
   EXPECT_LT(read_cloud(path("d_cloud.ply")).size(), all);
   with({"--lr-check"});
-  const cv::Mat mask = cv::imread(path("d_occluded.png"), cv::IMREAD_UNCHANGED);
+  const Image mask = read_image(path("d_occluded.png"));
   EXPECT_EQ(read_cloud(path("d_cloud.ply")).size(), known(1, mask));
 }
 
@@ -205,19 +206,19 @@ TEST_F(MatchDepth, ScalingKeepsMetres) {
       "--scale", "0.5",         "--depth-format", "npy",   "--set",   "match.median=0",
       "--set",   "match.fill=0"};
   ASSERT_EQ(run(camera).code, 0);
-  EXPECT_EQ(read_disparity(path("d.pfm")).size(), cv::Size(96, 64));
+  expect_good_map(read_disparity(path("d.pfm")), 96, 64);
   expect_depth("d", 80, 3);  // f and doffs of the halved images
   auto full = camera;
   full.insert(full.end(), {"--full-size", "--view", "both"});
   ASSERT_EQ(run(full, "f.pfm").code, 0);
-  EXPECT_EQ(read_disparity(path("f.pfm")).size(), cv::Size(192, 128));
+  expect_good_map(read_disparity(path("f.pfm")), 192, 128);
   expect_depth("f", 160, 6);
   expect_depth("f_right", 160, 6);
   // Twice the disparity, the same metres.
-  EXPECT_FLOAT_EQ(read_disparity(path("f.pfm")).at<float>(40, 60),
-                  2 * read_disparity(path("d.pfm")).at<float>(20, 30));
-  EXPECT_FLOAT_EQ(read_disparity(path("f_depth.npy")).at<float>(40, 60),
-                  read_disparity(path("d_depth.npy")).at<float>(20, 30));
+  EXPECT_FLOAT_EQ(read_disparity(path("f.pfm")).at(40, 60),
+                  2 * read_disparity(path("d.pfm")).at(20, 30));
+  EXPECT_FLOAT_EQ(read_disparity(path("f_depth.npy")).at(40, 60),
+                  read_disparity(path("d_depth.npy")).at(20, 30));
   // Points of both runs fill the same space.
   auto reach = [&](const std::string& name) {
     double most = 0;
@@ -242,8 +243,8 @@ TEST_F(MatchDepth, CalibrationOfAnotherSize) {
   expect_depth("d", 80, 3);
   // The same width, but another height: cropped. Refused, whichever side differs.
   fs::remove(path("d_depth.npy"));
-  for (const cv::Size size : {cv::Size(kWidth, 2 * kHeight), cv::Size(2 * kWidth, kHeight)}) {
-    result = calibration(size.width, size.height);
+  for (const auto& [width, height] : {std::pair{kWidth, 2 * kHeight}, {2 * kWidth, kHeight}}) {
+    result = calibration(width, height);
     EXPECT_EQ(result.code, 3);
     EXPECT_TRUE(contains(result.err, "of another shape")) << result.err;
     EXPECT_TRUE(contains(result.err, "calib.txt")) << result.err;

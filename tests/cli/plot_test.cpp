@@ -3,7 +3,6 @@
 
 #include "cli/run.h"
 #include "core/file.h"
-#include "nmrf/image.h"
 
 namespace nmrf::test {
 namespace {
@@ -24,7 +23,7 @@ TEST(Plot, PngAndSvg) {
   const Outcome png = nmrf({"plot", run});
   ASSERT_EQ(png.code, 0) << png.err;
   EXPECT_EQ(png.out, run + "/curves.png\n");
-  EXPECT_EQ(read_image(folder / "run/curves.png").cols, 1280);
+  EXPECT_EQ(read_image(folder / "run/curves.png").width(), 1280);
   const Outcome svg = nmrf({"plot", run, other, "-o", folder / "c.svg", "--smooth", "0.5", "--log",
                             "loss", "--size", "800x500"});
   ASSERT_EQ(svg.code, 0) << svg.err;

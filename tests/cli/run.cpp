@@ -12,12 +12,12 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 #include <thread>
 
 #include "core/file.h"
 #include "core/rng.h"
-#include "nmrf/image.h"
 
 namespace nmrf::test {
 
@@ -31,8 +31,10 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
     const std::string text = *entry;
     bool ours = false;
     for (const char* name :
-         {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "NMRF_MODEL=", "NO_COLOR="})
+         {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "NMRF_MODEL=", "NMRF_PLAIN=", "NO_COLOR="})
       ours |= text.rfind(name, 0) == 0;
+    for (const auto& setting : settings)
+      ours |= text.rfind(setting.substr(0, setting.find('=') + 1), 0) == 0;
     if (!ours) result.push_back(text);
   }
   result.insert(result.end(), settings.begin(), settings.end());
@@ -49,7 +51,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, const RunOptions& options) {
-  std::vector<std::string> words{NMRF_COMMAND};
+  std::vector<std::string> words{options.program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto environment = environment_with(options.environment);
   const std::string out = folder_ / "stdout";
@@ -68,8 +70,8 @@ Process::Process(const std::vector<std::string>& arguments, const RunOptions& op
                                      O_RDWR | O_CREAT | O_NOCTTY, 0600);
   if (!options.folder.empty())
     ::posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
-  const int code = ::posix_spawn(&pid_, NMRF_COMMAND, &actions, nullptr, pointers_to(words).data(),
-                                 pointers_to(environment).data());
+  const int code = ::posix_spawn(&pid_, options.program.c_str(), &actions, nullptr,
+                                 pointers_to(words).data(), pointers_to(environment).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (code != 0) throw std::runtime_error("the command cannot be started");
 }
@@ -139,14 +141,43 @@ Outcome match(std::vector<std::string> arguments, const RunOptions& options) {
   return nmrf(match_line(std::move(arguments)), options);
 }
 
-std::pair<cv::Mat, cv::Mat> made_pair(int seed, int width, int height, int shift) {
+std::pair<Image, Image> made_pair(int seed, int width, int height, int shift) {
   Rng rng(static_cast<std::uint64_t>(seed));
-  cv::Mat wide(height, width + shift, CV_8UC3);
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < wide.cols; ++x)
-      for (int c = 0; c < 3; ++c)
-        wide.at<cv::Vec3b>(y, x)[c] = static_cast<std::uint8_t>(rng.integer(0, 255));
-  return {wide.colRange(0, width).clone(), wide.colRange(shift, width + shift).clone()};
+  Image wide(width + shift, height);
+  for (std::size_t i = 0; i < wide.row_bytes() * static_cast<std::size_t>(height); ++i)
+    wide.data()[i] = static_cast<std::uint8_t>(rng.integer(0, 255));
+  return {cut(wide, 0, 0, width, height), cut(wide, shift, 0, width, height)};
+}
+
+Image beside(const Image& left, const Image& right) {
+  Image both(left.width() + right.width(), left.height());
+  for (int y = 0; y < both.height(); ++y) {
+    std::copy_n(left.row(y), left.row_bytes(), both.row(y));
+    std::copy_n(right.row(y), right.row_bytes(), both.row(y) + left.row_bytes());
+  }
+  return both;
+}
+
+Image cut(const Image& image, int x, int y, int width, int height) {
+  Image part(width, height, image.channels());
+  for (int row = 0; row < height; ++row)
+    std::copy_n(image.row(y + row) + x * image.channels(), part.row_bytes(), part.row(row));
+  return part;
+}
+
+Image mirrored(const Image& image) {
+  Image out(image.width(), image.height(), image.channels());
+  for (int y = 0; y < image.height(); ++y)
+    for (int x = 0; x < image.width(); ++x)
+      std::copy_n(image.row(y) + (image.width() - 1 - x) * image.channels(), image.channels(),
+                  out.row(y) + x * image.channels());
+  return out;
+}
+
+FloatMap mirrored(const FloatMap& map) {
+  FloatMap out = map;
+  for (int y = 0; y < out.height(); ++y) std::reverse(out.row(y), out.row(y) + out.width());
+  return out;
 }
 
 void put_pair(const fs::path& left, const fs::path& right, int seed, int width, int height) {
@@ -181,14 +212,32 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-void expect_good_map(const cv::Mat& map, cv::Size size) {
-  ASSERT_EQ(map.size(), size);
-  ASSERT_EQ(map.type(), CV_32FC1);
-  for (int y = 0; y < map.rows; ++y)
-    for (int x = 0; x < map.cols; ++x) {
-      const float d = map.at<float>(y, x);
+void expect_good_map(const FloatMap& map, int width, int height) {
+  ASSERT_EQ(map.width(), width);
+  ASSERT_EQ(map.height(), height);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      const float d = map.at(y, x);
       ASSERT_TRUE(std::isfinite(d) && d >= 0) << d << " at " << x << ", " << y;
     }
+}
+
+double largest_difference(const FloatMap& a, const FloatMap& b) {
+  if (!a.same_size(b)) return std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a.data()[i] != b.data()[i])
+      most = std::max(most, std::abs(static_cast<double>(a.data()[i]) - b.data()[i]));
+  return most;
+}
+
+int largest_difference(const Image& a, const Image& b) {
+  EXPECT_EQ(a.row_bytes(), b.row_bytes());
+  EXPECT_EQ(a.height(), b.height());
+  int most = 0;
+  for (std::size_t i = 0; i < a.row_bytes() * static_cast<std::size_t>(a.height()); ++i)
+    most = std::max(most, std::abs(int{a.data()[i]} - int{b.data()[i]}));
+  return most;
 }
 
 }  // namespace nmrf::test

@@ -5,10 +5,11 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <opencv2/core.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "nmrf/files.h"
 #include "support/support.h"
 
 namespace nmrf::test {
@@ -24,6 +25,7 @@ struct RunOptions {
   std::vector<std::string> environment = {};  // "NAME=value" added to ours
   bool terminal = false;                      // stderr is a terminal
   fs::path folder = {};                       // to run in
+  fs::path program = NMRF_COMMAND;
 };
 
 // A started command, limited to one thread.
@@ -55,10 +57,18 @@ std::vector<std::string> match_line(std::vector<std::string> arguments);
 // nmrf match ARGUMENTS... on the small untrained network with 64 px of disparity.
 Outcome match(std::vector<std::string> arguments, const RunOptions& options = {});
 
-// A textured pair whose right view is shifted by `shift` pixels; CV_8UC3.
+// A textured pair whose right view is shifted by `shift` pixels; 8-bit RGB.
 constexpr int kWidth = 96, kHeight = 64;
-std::pair<cv::Mat, cv::Mat> made_pair(int seed = 1, int width = kWidth, int height = kHeight,
-                                      int shift = 12);
+std::pair<Image, Image> made_pair(int seed = 1, int width = kWidth, int height = kHeight,
+                                  int shift = 12);
+// Both images beside each other.
+Image beside(const Image& left, const Image& right);
+// A part of an 8-bit image.
+Image cut(const Image& image, int x, int y, int width, int height);
+// As seen in a mirror.
+Image mirrored(const Image& image);
+FloatMap mirrored(const FloatMap& map);
+
 // The same in two files, folders made on the way.
 void put_pair(const fs::path& left, const fs::path& right, int seed = 1, int width = kWidth,
               int height = kHeight);
@@ -69,6 +79,10 @@ std::vector<nlohmann::json> json_lines(const std::string& text);
 std::vector<std::string> names_in(const fs::path& folder);
 bool contains(const std::string& text, const std::string& part);
 // A finite, non-negative map of that size.
-void expect_good_map(const cv::Mat& map, cv::Size size);
+void expect_good_map(const FloatMap& map, int width = kWidth, int height = kHeight);
+// Of maps of one size; infinity where they are not, or where only one of them is finite.
+double largest_difference(const FloatMap& a, const FloatMap& b);
+// The largest difference of two values in 8-bit images of one size.
+int largest_difference(const Image& a, const Image& b);
 
 }  // namespace nmrf::test

@@ -1,6 +1,5 @@
 #include "core/fields.h"
 
-#include "core/file.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -52,17 +51,6 @@ TEST(Fields, JsonRoundTripKeepsEveryType) {
   EXPECT_EQ(b.shape, Shape::kFlat);
 }
 
-TEST(Fields, TomlRoundTrip) {
-  test::TempFolder folder;
-  Sample a;
-  a.rate = 1e-5;
-  a.weights = {0.25, 4};
-  write_file(folder / "s.toml", to_toml(to_json_object(a)));
-  Sample b;
-  from_json_object(b, read_toml(folder / "s.toml"), "s.toml");
-  EXPECT_EQ(to_json_object(a), to_json_object(b));
-}
-
 TEST(Fields, SetFromCommandLine) {
   Sample a;
   set_field(a, "deep.rate=1e-4");
@@ -85,13 +73,6 @@ TEST(Fields, MistakesAreNamed) {
   test::error_of(ErrorKind::kUsage, [&] { set_field(a, "count=99999999999"); });
   test::error_of(ErrorKind::kUsage, [&] { set_field(a, "count"); });
   test::error_of(ErrorKind::kUsage, [&] { set_field(a, "deep.on=1"); });
-}
-
-TEST(Fields, BrokenTomlNamesTheLine) {
-  test::TempFolder folder;
-  write_file(folder / "bad.toml", "a = 1\nb = = 2\n");
-  auto message = test::error_of(ErrorKind::kInput, [&] { read_toml(folder / "bad.toml"); });
-  EXPECT_NE(message.find("line 2"), std::string::npos) << message;
 }
 
 }  // namespace

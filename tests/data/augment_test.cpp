@@ -250,6 +250,23 @@ TEST(AugmentParts, FlipTurnsEverything) {
   }
 }
 
+TEST(Augment, ErasesTheRightImageOfMirroredPairsToo) {
+  Sample input = make_sample(90, 60, false);
+  AugmentOptions options = small_crop();
+  options.crop_width = options.crop_height = 0;
+  options.dense = {0, 0, 1, 1, 0, 0, 0};  // colours and size as they are
+  options.mirror = options.eraser = 1;
+  cv::Mat left, right;
+  cv::flip(input.right, left, 1);
+  cv::flip(input.left, right, 1);
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Rng rng(seed);
+    Sample out = augment(input, options, rng);
+    EXPECT_TRUE(equal(out.left, left));
+    EXPECT_FALSE(equal(out.right, right));
+  }
+}
+
 TEST(AugmentParts, EraserFillsRectanglesWithTheMean) {
   AugmentOptions options;
   int erased_twice = 0;

@@ -199,15 +199,15 @@ TEST(Sintel, MasksAndPasses) {
   auto place = test::fs::path("alley_1/frame_0001.png");
   test::fs::create_directories(base / "disparities/alley_1");
   cv::Mat coded(test::kHeight, test::kWidth, CV_8UC3, cv::Scalar(0, 32, 100));
-  write_image(base / "disparities" / place, coded);
+  write_mat(base / "disparities" / place, coded);
   cv::Mat occluded(test::kHeight, test::kWidth, CV_8UC1, cv::Scalar(0));
   occluded.at<std::uint8_t>(2, 2) = 255;
   test::fs::create_directories(base / "occlusions/alley_1");
-  write_image(base / "occlusions" / place, occluded);
+  write_mat(base / "occlusions" / place, occluded);
   cv::Mat outside(test::kHeight, test::kWidth, CV_8UC1, cv::Scalar(0));
   outside.at<std::uint8_t>(3, 3) = 255;
   test::fs::create_directories(base / "outofframe/alley_1");
-  write_image(base / "outofframe" / place, outside);
+  write_mat(base / "outofframe" / place, outside);
 
   auto dataset = open_dataset(options_of("sintel", folder.path()));
   EXPECT_EQ(names_of(*dataset), Names{"alley_1/frame_0001"});

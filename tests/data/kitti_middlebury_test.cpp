@@ -2,8 +2,8 @@
 #include <fstream>
 
 #include "data/dataset.h"
-#include "data/list_file.h"
 #include "data/trees.h"
+#include "io/list_file.h"
 #include "support/support.h"
 
 namespace nmrf {

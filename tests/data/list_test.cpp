@@ -1,4 +1,3 @@
-#include "data/list_file.h"
 #include "data/trees.h"
 #include "support/support.h"
 
@@ -6,31 +5,6 @@ namespace nmrf {
 namespace {
 
 using test::contains;
-
-TEST(ReadList, CommentsQuotesAndLineEnds) {
-  test::TempFolder folder;
-  write_file(folder / "a.txt",
-             "\xef\xbb\xbf# head\r\n"
-             "a b\tc\r\n"
-             "\n"
-             "   \"with blank.png\"  b#no  # tail\n"
-             "last");
-  auto lines = read_list(folder / "a.txt");
-  ASSERT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines[0].number, 2);
-  EXPECT_EQ(lines[0].columns, (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(lines[1].number, 4);
-  EXPECT_EQ(lines[1].columns, (std::vector<std::string>{"with blank.png", "b#no"}));
-  EXPECT_EQ(lines[2].columns, (std::vector<std::string>{"last"}));
-}
-
-TEST(ReadList, OpenQuoteNamesTheLine) {
-  test::TempFolder folder;
-  write_file(folder / "a.txt", "x\n\"abc\n");
-  auto message = test::error_of(ErrorKind::kInput, [&] { read_list(folder / "a.txt"); });
-  EXPECT_TRUE(contains(message, "line 2"));
-  EXPECT_TRUE(contains(message, "a.txt"));
-}
 
 class ListDataset : public ::testing::Test {
  protected:
@@ -42,7 +16,7 @@ class ListDataset : public ::testing::Test {
     test::put_pfm(folder_ / "data/d/1.pfm", 6);
     cv::Mat mask(test::kHeight, test::kWidth, CV_8UC1, cv::Scalar(0));
     mask.at<std::uint8_t>(4, 4) = 255;
-    write_image(folder_ / "data/m.png", mask);
+    write_mat(folder_ / "data/m.png", mask);
     options_.name = "list";
     options_.list = (folder_ / "data/list.txt").string();
   }

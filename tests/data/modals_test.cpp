@@ -212,8 +212,20 @@ TEST(Segments, FollowTheAugmentation) {
   EXPECT_TRUE(sample.segments.empty()) << "those of the other view do not fit";
 }
 
+// Squares of 10 x 10 pixels, whatever the image shows; counts its calls.
+Segmenter squares(int& calls) {
+  return [&calls](const cv::Mat& image) {
+    ++calls;
+    cv::Mat labels(image.size(), CV_32SC1);
+    for (int y = 0; y < labels.rows; ++y)
+      for (int x = 0; x < labels.cols; ++x) labels.at<int>(y, x) = y / 10 * 1000 + x / 10;
+    return labels;
+  };
+}
+
 TEST(Segments, ObjectIdsServeOnlyWhereTheyAreEverywhere) {
-  SuperpixelCache cache("");
+  int calls = 0;
+  const Segmenter segmenter = squares(calls);
   Sample sample = place_coded(32, 24);
   sample.segments.release();
   sample.right_segments.release();
@@ -221,43 +233,43 @@ TEST(Segments, ObjectIdsServeOnlyWhereTheyAreEverywhere) {
   sample.objects.colRange(16, 32).setTo(9);
 
   Sample vehicles = sample;
-  add_segments(vehicles, cache, {});
-  EXPECT_EQ(cache.computed(), 1);
+  add_segments(vehicles, segmenter, {});
+  EXPECT_EQ(calls, 1);
   EXPECT_FALSE(same(vehicles.segments, sample.objects));
   EXPECT_TRUE(vehicles.right_segments.empty()) << "not asked for";
 
   Sample whole = sample;
   whole.objects_everywhere = true;
-  add_segments(whole, cache, {.use_objects = true, .both_views = true});
+  add_segments(whole, segmenter, {.use_objects = true, .both_views = true});
   EXPECT_TRUE(same(whole.segments, sample.objects));
-  EXPECT_EQ(cache.computed(), 2) << "the right view has no ids";
+  EXPECT_EQ(calls, 2) << "the right view has no ids";
   EXPECT_EQ(whole.right_segments.size(), cv::Size(32, 24));
 
   Sample both = whole;
   both.right_objects = sample.objects + 1;
-  add_segments(both, cache, {.use_objects = true, .both_views = true});
-  EXPECT_EQ(cache.computed(), 2) << "both views have ids";
+  add_segments(both, segmenter, {.use_objects = true, .both_views = true});
+  EXPECT_EQ(calls, 2) << "both views have ids";
   EXPECT_TRUE(same(both.right_segments, both.right_objects));
 
   Sample paper = sample;
   paper.objects_everywhere = true;
-  add_segments(paper, cache, {.use_objects = false, .both_views = false});
-  EXPECT_TRUE(same(paper.segments, superpixels(sample.left)));
+  add_segments(paper, segmenter, {.use_objects = false, .both_views = false});
+  EXPECT_TRUE(same(paper.segments, segmenter(sample.left)));
 
   Sample unknown = sample;
   unknown.disparity.release();
-  add_segments(unknown, cache, {});
+  add_segments(unknown, segmenter, {});
   add_modals(unknown);
   EXPECT_TRUE(unknown.segments.empty() && unknown.modals.empty());
 }
 
-TEST(Segments, ModalsWithoutSegmentsSplitThePictureAsItIs) {
+TEST(Segments, ModalsNeedSegmentsOrObjects) {
   Sample sample = place_coded(32, 24);
-  sample.segments.release();
-  cv::Mat wanted = disparity_modals(sample.disparity, superpixels(sample.left));
+  cv::Mat wanted = disparity_modals(sample.disparity, sample.segments);
   add_modals(sample);
   EXPECT_TRUE(same(sample.modals, wanted));
-  EXPECT_TRUE(sample.right_segments.empty()) << "spent";
+  EXPECT_TRUE(sample.segments.empty() && sample.right_segments.empty()) << "spent";
+  test::error_of(ErrorKind::kUsage, [&] { add_modals(sample); });
   sample.objects = cv::Mat(24, 32, CV_32SC1, cv::Scalar(4));
   sample.objects_everywhere = true;
   sample.disparity.colRange(0, 3).setTo(40);
@@ -265,7 +277,7 @@ TEST(Segments, ModalsWithoutSegmentsSplitThePictureAsItIs) {
   expect_modals(sample.modals.at<cv::Vec4f>(0, 0), {3, kNone, kNone, kNone}, "one object");
 }
 
-// A data set of one pair: samples carry the modals of their crop, from superpixels of the whole
+// A data set of one pair: samples carry the modals of their crop, from segments of the whole
 // image.
 TEST(Segments, DatasetSourceHandsOutModals) {
   test::TempFolder folder;
@@ -277,7 +289,7 @@ TEST(Segments, DatasetSourceHandsOutModals) {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       truth.at<float>(y, x) = static_cast<float>(values.uniform(1, 40));
-  write_pfm(folder / "truth.pfm", truth);
+  write_disparity_mat(folder / "truth.pfm", truth);
   write_file(folder / "pairs.txt", std::string("left.png right.png truth.pfm\n"));
   DatasetOptions which;
   which.name = "list";
@@ -288,9 +300,10 @@ TEST(Segments, DatasetSourceHandsOutModals) {
   how.crop_height = 20;
   how.flip = 0.5;
 
-  auto cache = std::make_shared<SuperpixelCache>(folder / "cache");
-  DatasetSource source(dataset, how, cache);
-  cv::Mat labels = superpixels(dataset->load(0).left);
+  int calls = 0;
+  const Segmenter segmenter = squares(calls);
+  DatasetSource source(dataset, how, segmenter);
+  const cv::Mat labels = segmenter(dataset->load(0).left);
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     Sample sample = source.get(0, seed);
     Sample by_hand = dataset->load(0);
@@ -301,8 +314,7 @@ TEST(Segments, DatasetSourceHandsOutModals) {
     EXPECT_TRUE(same(sample.modals, disparity_modals(by_hand.disparity, by_hand.segments)));
     EXPECT_TRUE(sample.segments.empty());
   }
-  EXPECT_EQ(cache->computed(), 1);
-  EXPECT_EQ(cache->hits(), 5);
+  EXPECT_EQ(calls, 1 + 6);
   EXPECT_TRUE(DatasetSource(dataset, how).get(0, 1).modals.empty()) << "not asked for";
 }
 

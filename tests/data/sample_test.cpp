@@ -29,7 +29,7 @@ class SampleTest : public ::testing::Test {
     cv::Mat map(kHeight, kWidth, CV_32FC1, cv::Scalar(0));
     for (std::size_t i = 0; i < values.size(); ++i)
       map.at<float>(0, static_cast<int>(i)) = values[i];
-    write_pfm(folder_ / "d.pfm", map);
+    write_disparity_mat(folder_ / "d.pfm", map);
     ref_.disparity = folder_ / "d.pfm";
     ref_.coding = coding;
     cv::Mat out = load_sample(ref_).disparity;
@@ -77,7 +77,7 @@ TEST_F(SampleTest, DepthBecomesDisparity) {
 
 TEST_F(SampleTest, SintelIsDecodedInFloat) {
   cv::Mat coded(kHeight, kWidth, CV_8UC3, cv::Scalar(64, 32, 200));  // B, G, R
-  write_image(folder_ / "d.png", coded);
+  write_mat(folder_ / "d.png", coded);
   ref_.disparity = folder_ / "d.png";
   ref_.coding.kind = TruthKind::kSintel;
   cv::Mat out = load_sample(ref_).disparity;
@@ -99,7 +99,7 @@ TEST_F(SampleTest, NocMasks) {
   cv::Mat mask(kHeight, kWidth, CV_8UC1, cv::Scalar(255));
   mask.at<std::uint8_t>(1, 1) = 128;  // occluded in Middlebury's masks
   mask.at<std::uint8_t>(1, 2) = 0;
-  write_image(folder_ / "m.png", mask);
+  write_mat(folder_ / "m.png", mask);
 
   ref_.noc = {folder_ / "m.png"};
   cv::Mat noc = load_sample(ref_).noc_mask;
@@ -132,7 +132,7 @@ TEST_F(SampleTest, ValidMaskTakesTruthAway) {
   ref_.disparity = folder_ / "d.pfm";
   cv::Mat mask(kHeight, kWidth, CV_16UC1, cv::Scalar(0));
   mask.at<std::uint16_t>(2, 3) = 1;  // 1 of 65535 still counts as set
-  cv::imwrite((folder_ / "m.png").string(), mask);
+  write_mat(folder_ / "m.png", mask);
   ref_.valid_mask = folder_ / "m.png";
   cv::Mat out = load_sample(ref_).disparity;
   EXPECT_EQ(out.at<float>(2, 3), 2);

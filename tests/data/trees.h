@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <mutex>
 #include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,7 @@
 #include "core/log.h"
 #include "core/rng.h"
 #include "data/dataset.h"
-#include "io/pfm.h"
-#include "nmrf/image.h"
+#include "data/mats.h"
 
 namespace nmrf::test {
 
@@ -36,7 +34,7 @@ inline cv::Mat noise_image(int width, int height, std::uint64_t seed) {
 inline void put_image(const fs::path& path, std::uint64_t seed = 1, int width = kWidth,
                       int height = kHeight) {
   fs::create_directories(path.parent_path());
-  write_image(path, noise_image(width, height, seed));
+  write_mat(path, noise_image(width, height, seed));
 }
 
 // An integer picture, every pixel `value` but for a zero at the top left.
@@ -45,7 +43,7 @@ inline void put_integers(const fs::path& path, int value, int type = CV_16UC1, i
   fs::create_directories(path.parent_path());
   cv::Mat image(height, width, type, cv::Scalar::all(value));
   image(cv::Rect(0, 0, 1, 1)).setTo(cv::Scalar::all(0));
-  ASSERT_TRUE(cv::imwrite(path.string(), image)) << path;
+  write_mat(path, image);
 }
 
 // A float map, every pixel `value` but for an infinity at the top left.
@@ -53,7 +51,7 @@ inline void put_pfm(const fs::path& path, float value, int width = kWidth, int h
   fs::create_directories(path.parent_path());
   cv::Mat map(height, width, CV_32FC1, cv::Scalar(value));
   map.at<float>(0, 0) = std::numeric_limits<float>::infinity();
-  write_pfm(path, map);
+  write_disparity_mat(path, map);
 }
 
 inline std::vector<std::string> names_of(const Dataset& dataset) {

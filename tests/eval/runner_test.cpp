@@ -232,7 +232,7 @@ TEST(Runner, PicturesAreKept) {
   const auto& pictures = results.methods[0].images[0].pictures;
   for (const char* kind : {"left", "truth", "disparity", "error", "best"}) {
     ASSERT_TRUE(pictures.contains(kind)) << kind;
-    EXPECT_EQ(read_image(pictures.at(kind)).size(), cv::Size(12, 8));
+    EXPECT_EQ(read_bgr(pictures.at(kind)).size(), cv::Size(12, 8));
   }
   evaluate(set, {&method}, run);
   EXPECT_EQ(method.calls, 2);

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <opencv2/imgcodecs.hpp>
 
 #include "data/trees.h"
-#include "weights/zip.h"
+#include "io/formats.h"
 #include "support/support.h"
+#include "weights/zip.h"
 
 namespace nmrf {
 namespace fs = std::filesystem;
@@ -49,7 +49,8 @@ std::map<std::string, std::string> archive_of(const SubmissionOptions& options, 
 }
 
 cv::Mat decode_png(const std::string& bytes) {
-  return cv::imdecode(std::vector<char>(bytes.begin(), bytes.end()), cv::IMREAD_UNCHANGED);
+  Image image = formats::decode_png(bytes, "an entry").image;
+  return mat(image).clone();
 }
 
 // The float at x, y of a little-endian PFM file, its rows counted from the top.

@@ -15,7 +15,7 @@ function(run)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-# A PFM of 576 x 432: a header and 4 bytes a pixel.
+# A PFM of 576 x 432: a header and 4 bytes per pixel.
 function(expect_map path)
   file(SIZE ${path} size)
   if(size LESS 995328 OR size GREATER 995388)
@@ -25,13 +25,17 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
-# The headers must not ask their users for libtorch.
+# The headers must not ask their users for libtorch; only opencv.h is for users of OpenCV.
 file(GLOB headers ${prefix}/include/nmrf/*.h)
 if(NOT headers)
   message(FATAL_ERROR "no header was installed")
 endif()
 foreach(header IN LISTS headers)
   file(STRINGS ${header} found REGEX "#include.*(torch|ATen|c10)")
+  if(NOT header MATCHES "/opencv.h$")
+    file(STRINGS ${header} cv REGEX "#include.*opencv")
+    list(APPEND found ${cv})
+  endif()
   if(found)
     message(FATAL_ERROR "${header}: ${found}")
   endif()
@@ -40,6 +44,26 @@ endforeach()
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/examples -B ${work}/build
   "-DCMAKE_PREFIX_PATH=${prefix};${PREFIX_PATH}")
 run(${CMAKE_COMMAND} --build ${work}/build)
+
+# The library alone: neither libtorch nor a BLAS nor OpenCV.
+file(GLOB library ${prefix}/lib*/libnmrf.so ${prefix}/lib*/*/libnmrf.so)
+run(ldd ${library})
+if(out MATCHES "torch|blas|opencv|gdal|gomp")
+  message(FATAL_ERROR "libnmrf needs more than it should")
+endif()
+run(ldd ${prefix}/bin/nmrf)
+if(out MATCHES "torch|blas|opencv|gdal|gomp")
+  message(FATAL_ERROR "nmrf needs more than it should")
+endif()
+
+# With pkg-config instead of CMake.
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB pc ${prefix}/lib*/pkgconfig ${prefix}/lib*/*/pkgconfig)
+  set(ENV{PKG_CONFIG_PATH} ${pc})
+  run(sh -c "${CXX} -std=c++20 ${SOURCE}/examples/minimal.cpp -o ${work}/by_pkg_config \
+    $(${PKG_CONFIG} --cflags --libs nmrf_io)")
+endif()
 
 set(pair ${SOURCE}/examples/pair/left.png ${SOURCE}/examples/pair/right.png)
 run(${work}/build/minimal formula:fast ${pair} ${work}/minimal.pfm)

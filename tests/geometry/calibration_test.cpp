@@ -1,10 +1,13 @@
-#include "nmrf/calibration.h"
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
 
 #include <limits>
-#include <opencv2/calib3d.hpp>
+#include <vector>
 
 #include "core/file.h"
+#include "core/rng.h"
 #include "io/maps.h"
+#include "nmrf/geometry.h"
 #include "nmrf/log.h"
 #include "support/support.h"
 
@@ -54,30 +57,74 @@ class CalibrationTest : public ::testing::Test {
     return message;
   }
 
-  // A rig as OpenCV's own stereoRectify stores it.
-  std::string opencv_text(const std::string& name, bool with_q, bool with_p, double baseline,
-                          bool vertical = false) {
-    cv::Mat k = (cv::Mat_<double>(3, 3) << 600, 0, 330, 0, 600, 250, 0, 0, 1);
-    cv::Mat k2 = (cv::Mat_<double>(3, 3) << 600, 0, 310, 0, 600, 250, 0, 0, 1);
-    cv::Mat none, shift = cv::Mat::zeros(3, 1, CV_64F);
-    shift.at<double>(vertical ? 1 : 0) = -baseline;
-    cv::Mat r1, r2, p1, p2, q;
-    // No flag for equal principal points: cx differs between the views, so doffs is not 0.
-    cv::stereoRectify(k, none, k2, none, cv::Size(640, 480), cv::Mat::eye(3, 3, CV_64F), shift, r1,
-                      r2, p1, p2, q, 0, -1);
-    p1_ = p1;
-    p2_ = p2;
-    cv::FileStorage storage((folder_ / name).string(), cv::FileStorage::WRITE);
-    storage << "image_width" << 640 << "image_height" << 480 << "R1" << r1;
-    if (with_q) storage << "Q" << q;
-    if (with_p) storage << "P1" << p1 << "P2" << p2;
-    storage.release();
-    return read_file(folder_ / name);
-  }
-
   test::TempFolder folder_;
-  cv::Mat p1_, p2_;
 };
+
+// A rig as OpenCV's stereoRectify gives it: cx differs between the views, so doffs is not 0.
+struct Rig {
+  double f = 600, cx_left = 330, cx_right = 310, cy = 250, baseline = 0.12;
+  bool vertical = false;  // one camera above the other
+
+  std::vector<double> q() const {
+    return {1,
+            0,
+            0,
+            -cx_left,
+            0,
+            1,
+            0,
+            -cy,
+            0,
+            0,
+            0,
+            f,
+            0,
+            0,
+            1 / baseline,
+            (cx_right - cx_left) / baseline};
+  }
+  std::vector<double> p1() const { return {f, 0, cx_left, 0, 0, f, cy, 0, 0, 0, 1, 0}; }
+  std::vector<double> p2() const {
+    return {f, 0, cx_right, vertical ? 0 : -f * baseline, 0, f, cy, vertical ? -f * baseline : 0, 0,
+            0, 1, 0};
+  }
+};
+
+// A matrix in the words of OpenCV's FileStorage.
+std::string matrix_text(char form, const std::string& key, const std::vector<double>& values) {
+  const std::size_t rows = values.size() == 16 ? 4 : 3, cols = values.size() / rows;
+  if (form == 'y')
+    return fmt::format(
+        "{}: !!opencv-matrix\n   rows: {}\n   cols: {}\n   dt: d\n   data: [ {:.16e},\n       "
+        "{:.16e} ]\n",
+        key, rows, cols, fmt::join(values.begin(), values.end() - 2, ", "),
+        fmt::join(values.end() - 2, values.end(), ", "));
+  if (form == 'x')
+    return fmt::format(
+        "<{0} type_id=\"opencv-matrix\">\n  <rows>{1}</rows>\n  <cols>{2}</cols>\n  <dt>d</dt>\n  "
+        "<data>\n    {3:.16e}</data></{0}>\n",
+        key, rows, cols, fmt::join(values, " "));
+  return fmt::format(
+      ",\n    \"{}\": {{\n        \"type_id\": \"opencv-matrix\",\n        \"rows\": {},\n        "
+      "\"cols\": {},\n        \"dt\": \"d\",\n        \"data\": [ {:.16e} ]\n    }}",
+      key, rows, cols, fmt::join(values, ", "));
+}
+
+// What FileStorage writes, by the extension of `name`: yml, xml or json.
+std::string opencv_text(const std::string& name, bool with_q, bool with_p, const Rig& rig = {}) {
+  const char form = name.ends_with("ml") && !name.ends_with("xml") ? 'y'
+                    : name.ends_with("xml")                        ? 'x'
+                                                                   : 'j';
+  std::string text = form == 'y' ? "%YAML:1.0\n---\nimage_width: 640\nimage_height: 480\n"
+                     : form == 'x'
+                         ? "<?xml version=\"1.0\"?>\n<opencv_storage>\n"
+                           "<image_width>640</image_width>\n<image_height>480</image_height>\n"
+                         : "{\n    \"image_width\": 640,\n    \"image_height\": 480";
+  text += matrix_text(form, "R1", {1, 0, 0, 0, 1, 0, 0, 0, 1});
+  if (with_q) text += matrix_text(form, "Q", rig.q());
+  if (with_p) text += matrix_text(form, "P1", rig.p1()) + matrix_text(form, "P2", rig.p2());
+  return text + (form == 'y' ? "" : form == 'x' ? "</opencv_storage>\n" : "\n}\n");
+}
 
 TEST_F(CalibrationTest, Middlebury) {
   for (const std::string& text :
@@ -146,28 +193,57 @@ TEST_F(CalibrationTest, KTxt) {
   }
 }
 
-// OpenCV's own way from disparity to depth is the judge, for each storage format.
-TEST_F(CalibrationTest, OpenCvStorageAgreesWithOpenCv) {
+// A point of the world, seen by both rectified cameras, is the judge, for each storage format.
+TEST_F(CalibrationTest, OpenCvStorage) {
+  const Rig rig;
   for (const char* name : {"a.yml", "a.xml", "a.json", "a.yaml"})
     for (bool with_q : {true, false}) {
       SCOPED_TRACE(std::string(name) + (with_q ? " Q" : " P1 P2"));
-      const Calibration c = read(opencv_text(name, with_q, !with_q, 0.12), name);
+      const Calibration c = read(opencv_text(name, with_q, !with_q), name);
       EXPECT_NEAR(c.baseline, 0.12, 1e-9);
-      EXPECT_GT(std::abs(c.doffs), 1.0);
+      EXPECT_NEAR(c.doffs, -20, 1e-9);
       EXPECT_EQ(c.width, 640);
       EXPECT_EQ(c.height, 480);
       EXPECT_NE(c.source.find("metres"), std::string::npos);
-      // A point of the world, seen by both rectified cameras.
-      const cv::Mat point = (cv::Mat_<double>(4, 1) << 0.3, -0.2, 2.5, 1);
-      const cv::Mat left = p1_ * point, right = p2_ * point;
-      const double x = left.at<double>(0) / left.at<double>(2);
-      const double y = left.at<double>(1) / left.at<double>(2);
-      const double d = x - right.at<double>(0) / right.at<double>(2);
+      const double point[3] = {0.3, -0.2, 2.5};
+      const double x = rig.f * point[0] / point[2] + rig.cx_left;
+      const double y = rig.f * point[1] / point[2] + rig.cy;
+      const double d = x - (rig.f * (point[0] - rig.baseline) / point[2] + rig.cx_right);
       const double z = c.baseline * c.fx / (d + c.doffs);
       EXPECT_NEAR(z, 2.5, 1e-6);
       EXPECT_NEAR((x - c.cx) / c.fx * z, 0.3, 1e-6);
       EXPECT_NEAR((y - c.cy) / c.fy * z, -0.2, 1e-6);
     }
+  // Byte for byte what OpenCV 4.6 writes.
+  const Calibration c = read(
+      "%YAML:1.0\n---\nimage_width: 640\nimage_height: 480\nQ: !!opencv-matrix\n   rows: 4\n"
+      "   cols: 4\n   dt: d\n   data: [ 1., 0., 0., -330., 0., 1., 0., -250., 0., 0., 0., 600., "
+      "0.,\n       0., 8.3333333333333339e+00, -1.6666666666666669e+02 ]\n");
+  EXPECT_NEAR(c.baseline, 0.12, 1e-9);
+  EXPECT_NEAR(c.doffs, -20, 1e-9);
+  EXPECT_DOUBLE_EQ(c.cx, 330);
+}
+
+TEST_F(CalibrationTest, ByteOrderMark) {
+  for (const char* text : {kMiddlebury, kKittiRaw, kKittiObject, kJson, kK})
+    EXPECT_EQ(read("\xef\xbb\xbf" + std::string(text)).fx, read(text).fx);
+  for (const char* name : {"a.yml", "a.xml", "a.json"})
+    EXPECT_EQ(read("\xef\xbb\xbf" + opencv_text(name, true, false), name).fx, 600);
+}
+
+TEST_F(CalibrationTest, ContradictoryOffsets) {
+  const std::string start =
+      "cam0=[1000 0 300; 0 1000 250; 0 0 1]\ncam1=[1000 0 330; 0 1000 250; 0 0 1]\n"
+      "baseline=100\n";
+  EXPECT_DOUBLE_EQ(read(start + "doffs=30.05\n").doffs, 30.05);  // rounded otherwise
+  const std::string message = refused(start + "doffs=-30\n");
+  EXPECT_NE(message.find("doffs is -30 px"), std::string::npos) << message;
+  EXPECT_NE(message.find("differ by 30 px"), std::string::npos) << message;
+  EXPECT_NE(message.find("(300 and 330)"), std::string::npos) << message;
+  // Every point behind the cameras.
+  const std::string behind =
+      refused("cam0=[1000 0 300; 0 1000 250; 0 0 1]\nbaseline=100\ndoffs=-640\nwidth=640\n");
+  EXPECT_NE(behind.find("behind"), std::string::npos) << behind;
 }
 
 TEST_F(CalibrationTest, WarnsWhenTheBaselineLooksLikeMillimetres) {
@@ -175,7 +251,7 @@ TEST_F(CalibrationTest, WarnsWhenTheBaselineLooksLikeMillimetres) {
   set_log_sink([&](LogLevel level, const std::string& text) {
     if (level == LogLevel::kWarning) heard += text;
   });
-  const std::string text = opencv_text("a.yml", true, false, 120);
+  const std::string text = opencv_text("a.yml", true, false, {.baseline = 120});
   EXPECT_EQ(heard, "");
   read(text, "a.yml");
   set_log_sink({});
@@ -213,14 +289,14 @@ TEST_F(CalibrationTest, SaysWhatIsMissing) {
   expect_in("truncated", refused(R"({"fx": 1, )"));
   expect_in("'Q' (or 'P1' and 'P2') is missing", refused(R"({"a": 1})"));
 
-  expect_in("'Q' (or 'P1' and 'P2') is missing", refused(opencv_text("a.yml", false, false, 0.1)));
+  expect_in("'Q' (or 'P1' and 'P2') is missing", refused(opencv_text("a.yml", false, false)));
   expect_in("'P2' is missing",
             refused("%YAML:1.0\n---\nP1: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]\n"));
   expect_in("'Q' has 3 numbers, expected 16", refused("%YAML:1.0\n---\nQ: [1, 2, 3]\n"));
   expect_in("row 4, column 3",
             refused("%YAML:1.0\n---\nQ: [1, 0, 0, -3, 0, 1, 0, -2, 0, 0, 0, 5, 0, 0, 0, 0]\n"));
-  expect_in("vertical", refused(opencv_text("a.yml", true, true, 0.1, true)));
-  expect_in("vertical", refused(opencv_text("a.yml", false, true, 0.1, true)));
+  expect_in("vertical", refused(opencv_text("a.yml", true, true, {.vertical = true})));
+  expect_in("vertical", refused(opencv_text("a.yml", false, true, {.vertical = true})));
 
   expect_in("'baseline' is missing", refused("1 0 2 0 1 2 0 0 1\n"));
   expect_in("holds 4 numbers", refused("1 2 3 4"));
@@ -240,15 +316,16 @@ TEST_F(CalibrationTest, RefusesImpossibleNumbers) {
   refused("100 0 2 0 100 2 0 0 1\n1e999");
   refused("P2: 0 0 1 1 0 1 1 0 0 0 1 0\nP3: 0 0 1 0 0 1 1 0 0 0 1 0\n");
   refused(R"({"fx": 1e999, "cx0": 1, "cy": 1, "baseline_meters": 1})");
-  EXPECT_NE(refused(opencv_text("a.yml", true, false, -0.1)).find("swapped"), std::string::npos);
+  EXPECT_NE(refused(opencv_text("a.yml", true, false, {.baseline = -0.1})).find("swapped"),
+            std::string::npos);
 }
 
 // Cut anywhere, or with any byte changed, a file is read or refused, and nothing else happens.
 TEST_F(CalibrationTest, DamagedFilesThrowOurError) {
   for (const std::string& text :
        {std::string(kMiddlebury), std::string(kKittiObject), std::string(kJson), std::string(kK),
-        opencv_text("a.yml", true, false, 0.1), opencv_text("a.xml", true, false, 0.1),
-        opencv_text("a.json", true, false, 0.1)}) {
+        opencv_text("a.yml", true, false), opencv_text("a.xml", true, false),
+        opencv_text("a.json", true, false)}) {
     int refusals = 0;
     auto attempt = [&](const std::string& content) {
       try {
@@ -259,11 +336,12 @@ TEST_F(CalibrationTest, DamagedFilesThrowOurError) {
       }
     };
     for (std::size_t cut = 0; cut < text.size(); cut += 7) attempt(text.substr(0, cut));
-    cv::RNG random(11);
+    Rng random(11);
     for (int i = 0; i < 80; ++i) {
       std::string damaged = text;
-      damaged[static_cast<std::size_t>(random.uniform(0, static_cast<int>(text.size())))] =
-          static_cast<char>(random.uniform(0, 256));
+      damaged[static_cast<std::size_t>(
+          random.integer(0, static_cast<std::int64_t>(text.size()) - 1))] =
+          static_cast<char>(random.integer(0, 255));
       attempt(damaged);
     }
     EXPECT_GT(refusals, 5);
@@ -302,17 +380,24 @@ TEST(Calibration, ScalingKeepsTheDepth) {
   const Calibration half = c.scaled(0.5, 0.25);
   EXPECT_DOUBLE_EQ(half.fx, 500);
   EXPECT_DOUBLE_EQ(half.fy, 225);
-  EXPECT_DOUBLE_EQ(half.cx, 160);
-  EXPECT_DOUBLE_EQ(half.cy, 60);
+  EXPECT_DOUBLE_EQ(half.cx, 159.75);  // (320 + 0.5) / 2 - 0.5
+  EXPECT_DOUBLE_EQ(half.cy, 59.625);
   EXPECT_DOUBLE_EQ(half.doffs, 6);
   EXPECT_DOUBLE_EQ(half.baseline, 0.2);
   EXPECT_EQ(half.width, 321);
   EXPECT_EQ(half.height, 120);
   EXPECT_EQ(half.source, "test");
   // A pixel and its disparity shrink with the image; the depth stays.
-  const cv::Mat full(1, 1, CV_32FC1, cv::Scalar(40)), small(1, 1, CV_32FC1, cv::Scalar(20));
-  EXPECT_FLOAT_EQ(depth_from_disparity(full, c).at<float>(0, 0),
-                  depth_from_disparity(small, half).at<float>(0, 0));
+  EXPECT_FLOAT_EQ(depth_from_disparity(FloatMap(1, 1, 40), c).at(0, 0),
+                  depth_from_disparity(FloatMap(1, 1, 20), half).at(0, 0));
+  // The centre of the image stays its centre, and there and back again changes nothing.
+  Calibration middle = c;
+  middle.cx = 640 / 2.0 - 0.5;
+  EXPECT_DOUBLE_EQ(middle.scaled(0.25, 1).cx, 160 / 2.0 - 0.5);
+  const Calibration again = c.scaled(0.3, 0.7).scaled(1 / 0.3, 1 / 0.7);
+  EXPECT_NEAR(again.cx, c.cx, 1e-9);
+  EXPECT_NEAR(again.cy, c.cy, 1e-9);
+  EXPECT_NEAR(again.doffs, c.doffs, 1e-9);
   error_of(ErrorKind::kUsage, [&] { c.scaled(0, 1); });
   error_of(ErrorKind::kUsage, [&] { c.scaled(1, -1); });
   error_of(ErrorKind::kUsage, [&] { c.scaled(std::numeric_limits<double>::quiet_NaN(), 1); });
@@ -322,18 +407,26 @@ TEST(Calibration, DepthFromDisparity) {
   const float inf = std::numeric_limits<float>::infinity();
   Calibration c{
       .fx = 1000, .fy = 1000, .cx = 3, .cy = 2, .doffs = -10, .baseline = 0.2, .source = "test"};
-  const std::vector<float> d = {
-      20, 10, 9, 0, -5, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 110};
-  const std::vector<float> z = {20, inf, inf, inf, inf, inf, inf, inf, 2};
-  const cv::Mat map(1, static_cast<int>(d.size()), CV_32FC1, const_cast<float*>(d.data()));
-  const cv::Mat depth = depth_from_disparity(map, c);
-  ASSERT_EQ(depth.type(), CV_32FC1);
-  for (std::size_t i = 0; i < d.size(); ++i)
-    EXPECT_EQ(depth.at<float>(0, static_cast<int>(i)), z[i]) << d[i];
-  error_of(ErrorKind::kUsage, [&] { depth_from_disparity(cv::Mat(2, 2, CV_8UC1), c); });
-  error_of(ErrorKind::kUsage, [&] { depth_from_disparity(cv::Mat(), c); });
+  const FloatMap d =
+      test::row_map({20, 10, 9, 0, -5, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 110});
+  const FloatMap z = test::row_map({20, inf, inf, inf, inf, inf, inf, inf, 2});
+  test::expect_same_bits(depth_from_disparity(d, c), z);
+  // Without the pixels that were filled in, unless they are asked for.
+  Disparity disparity;
+  disparity.map = d;
+  test::expect_same_bits(depth_from_disparity(disparity, c), z);
+  disparity.mask = ByteMap(9, 1);
+  disparity.mask.at(0, 0) = kFilled | kOccluded;
+  disparity.mask.at(0, 8) = kOccluded;
+  test::expect_same_bits(depth_from_disparity(disparity, c, true), z);
+  FloatMap measured = z;
+  measured.at(0, 0) = inf;
+  test::expect_same_bits(depth_from_disparity(disparity, c), measured);
+  disparity.mask = ByteMap(8, 1);
+  error_of(ErrorKind::kUsage, [&] { depth_from_disparity(disparity, c); });
+  error_of(ErrorKind::kUsage, [&] { depth_from_disparity(FloatMap(), c); });
   c.baseline = 0;
-  error_of(ErrorKind::kInput, [&] { depth_from_disparity(map, c); });
+  error_of(ErrorKind::kInput, [&] { depth_from_disparity(d, c); });
 }
 
 }  // namespace

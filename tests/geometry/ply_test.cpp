@@ -1,10 +1,11 @@
-#include "io/ply.h"
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <sstream>
 
 #include "core/file.h"
 #include "io/maps.h"
+#include "nmrf/geometry.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -30,7 +31,7 @@ Cloud parse(const std::string& content) {
 
 TEST(Ply, BinaryLittleEndianWithColours) {
   test::TempFolder folder;
-  write_ply(folder / "a.ply", {{1.5f, -2.0f, 3.0f, 10, 20, 255}, {0, 0, 1, 0, 1, 2}});
+  write_ply(folder / "a.ply", {{1.5f, -2.0f, 3.0f, {10, 20, 255}}, {0, 0, 1, {0, 1, 2}}});
   const Cloud cloud = parse(read_file(folder / "a.ply"));
   EXPECT_EQ(cloud.header,
             (std::vector<std::string>{"ply", "format binary_little_endian 1.0", "element vertex 2",
@@ -47,7 +48,7 @@ TEST(Ply, ManyPointsAndNone) {
   test::TempFolder folder;
   write_ply(folder / "a.ply", {});
   EXPECT_EQ(parse(read_file(folder / "a.ply")).body, "");
-  std::vector<ColoredPoint> points(40001);
+  std::vector<Point> points(40001);
   for (std::size_t i = 0; i < points.size(); ++i) points[i].z = static_cast<float>(i);
   write_ply(folder / "a.ply", points);
   const Cloud cloud = parse(read_file(folder / "a.ply"));

@@ -1,12 +1,13 @@
 // Axes, smoothing, and sheets of charts on both kinds of paper.
-#include "viz/chart.h"
+#include "plot/chart.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <opencv2/imgcodecs.hpp>
 #include <regex>
 
+#include "io/formats.h"
+#include "nmrf/opencv.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -185,13 +186,14 @@ TEST(ChartSheet, PngHasTheSizeAndTheInk) {
   auto canvas = make_canvas("x.png", size);
   draw_sheet(*canvas, size, sheet);
   const std::string png = canvas->bytes();
-  cv::Mat picture = cv::imdecode(std::vector<char>(png.begin(), png.end()), cv::IMREAD_COLOR);
+  Image decoded = formats::decode_png(png, "the chart").image;
+  const cv::Mat picture = mat(decoded);  // RGB
   ASSERT_EQ(picture.size(), size);
   auto pixels_of = [&](Ink ink) {
     int count = 0;
     for (int y = 0; y < picture.rows; ++y)
       for (int x = 0; x < picture.cols; ++x)
-        count += cv::norm(picture.at<cv::Vec3b>(y, x), cv::Vec3b(ink.b, ink.g, ink.r)) < 40;
+        count += cv::norm(picture.at<cv::Vec3b>(y, x), cv::Vec3b(ink.r, ink.g, ink.b)) < 40;
     return count;
   };
   EXPECT_GT(pixels_of(line_ink(0)), 200);

@@ -9,13 +9,13 @@
 
 #include "core/file.h"
 #include "core/quantile.h"
-#include "synth/synth.h"
-#include "synth/tree.h"
-#include "nmrf/calibration.h"
+#include "data/mats.h"
 #include "nmrf/disparity.h"
-#include "nmrf/image.h"
+#include "nmrf/geometry.h"
 #include "support/mats.h"
 #include "support/support.h"
+#include "synth/synth.h"
+#include "synth/tree.h"
 
 namespace nmrf {
 namespace {
@@ -93,6 +93,38 @@ TEST_P(SynthKind, ObjectsOfBothViewsAgree) {
   EXPECT_GE(objects.size(), 3u);
 }
 
+// The same scene from the same place, with objects in front of it: no pixel gets farther, a good
+// many nearer, and the truth still explains the images.
+TEST_P(SynthKind, FloatersHideWhatIsBehindThem) {
+  SynthOptions options = only(small(), GetParam()).ideal();
+  options.baseline = 0.1, options.focal = 150;  // otherwise near things set the scale
+  options.edge_samples = 1;
+  SynthOptions with = options;
+  with.floaters = 1;
+  double nearer = 0;
+  for (int i = 0; i < 3; ++i) {
+    SynthPair before = render_pair(options, 9, i), after = render_pair(with, 9, i);
+    int farther = 0;
+    for (int y = 0; y < options.height; ++y)
+      for (int x = 0; x < options.width; ++x) {
+        float change = after.left_disparity.at<float>(y, x) - before.left_disparity.at<float>(y, x);
+        farther += change < -1e-3f;
+        nearer += change > 1e-3f;
+      }
+    EXPECT_EQ(farther, 0) << i;
+    SynthCheck check = check_pair(after);
+    EXPECT_LT(check.inconsistent, 0.02) << i;
+    EXPECT_LT(check.photo_median, 6) << i;
+  }
+  nearer /= 3.0 * options.width * options.height;
+  if (std::string(GetParam()) == "flying") {
+    EXPECT_EQ(nearer, 0);  // they float already
+  } else {
+    EXPECT_GT(nearer, 0.05);
+    EXPECT_LT(nearer, 0.8);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, SynthKind,
                          testing::Values("room", "street", "park", "still", "flying", "layers"),
                          [](const auto& info) { return std::string(info.param); });
@@ -168,6 +200,36 @@ TEST(SynthPair, BorderPutsNearThingsWhereOneEyeSeesThem) {
   EXPECT_GT(only_left(1), 1.15 * only_left(0));
 }
 
+// Floaters draw from a stream of their own: a scene that gets none of them is the scene of before.
+TEST(SynthPair, FloatersLeaveTheRestOfTheSceneAlone) {
+  SynthOptions options = small(96, 64), none = options, some = options;
+  options.edge_samples = none.edge_samples = some.edge_samples = 1;
+  none.floaters = 1, none.floaters_min = none.floaters_max = 0;
+  some.floaters = 1;
+  int changed = 0;
+  for (int i = 0; i < 6; ++i) {
+    SynthPair pair = render_pair(options, 12, i);
+    EXPECT_TRUE(same(pair, render_pair(none, 12, i))) << i;
+    changed += !same(pair.left, render_pair(some, 12, i).left);
+  }
+  EXPECT_GE(changed, 3);
+}
+
+TEST(SynthPair, DenseFlyingScenesShowManyMoreObjects) {
+  auto objects = [](double dense) {
+    SynthOptions options = only(small(192, 128), "flying");
+    options.edge_samples = 1, options.dense = dense;
+    options.clutter = 0.3;
+    std::size_t count = 0;
+    for (int i = 0; i < 6; ++i) {
+      SynthPair pair = render_pair(options, 5, i);
+      count += std::set<int>(pair.left_objects.begin<int>(), pair.left_objects.end<int>()).size();
+    }
+    return static_cast<double>(count);
+  };
+  EXPECT_GT(objects(1), 1.5 * objects(0));
+}
+
 TEST(SynthPair, GreyPairsHaveNoColour) {
   SynthOptions options = small(96, 64);
   options.grey = 1, options.jpeg = 1;
@@ -210,10 +272,8 @@ TEST(SynthPair, TakesABaselineAndAFocalLength) {
   SynthPair pair = render_pair(options, 2, 0);
   EXPECT_NEAR(pair.calibration.baseline, 0.54, 1e-6);
   EXPECT_NEAR(pair.calibration.fx, 300, 1e-4);
-  cv::Mat depth = depth_from_disparity(pair.left_disparity, pair.calibration);
-  double least = 0;
-  cv::minMaxLoc(depth, &least, nullptr);
-  EXPECT_GT(least, 300 * 0.54 / 64 * 0.999);
+  const FloatMap depth = depth_from_disparity(float_map(pair.left_disparity), pair.calibration);
+  EXPECT_GT(*std::min_element(depth.begin(), depth.end()), 300 * 0.54 / 64 * 0.999);
 }
 
 TEST(SynthPair, RefusesBadOptionsAndTextures) {
@@ -232,7 +292,7 @@ TEST(SynthPair, MixesInPhotographs) {
   cv::Mat image(256, 320, CV_8UC3);
   for (int y = 0; y < image.rows; ++y)
     for (int x = 0; x < image.cols; ++x) image.at<cv::Vec3b>(y, x) = cv::Vec3b(20, 230, 20);
-  write_image(folder / "green.png", image);
+  write_mat(folder / "green.png", image);
   SynthOptions options = only(small(), "layers").ideal();
   options.plain = 0, options.low_contrast = 0;
   auto greens = [&](const SynthOptions& o) {
@@ -280,17 +340,17 @@ TEST(SynthTree, WritesResumesAndExtends) {
   // What lies there is what is rendered.
   fs::path base = folder / "FlyingThings3D";
   SynthPair pair = render_pair(options, static_cast<std::uint64_t>(options.seed), 1);
-  EXPECT_TRUE(same(read_image(base / "frames_finalpass/TRAIN/A/0000/left/0007.png"), pair.left));
-  EXPECT_TRUE(same(read_image(base / "frames_finalpass/TRAIN/A/0000/right/0007.png"), pair.right));
+  EXPECT_TRUE(same(read_bgr(base / "frames_finalpass/TRAIN/A/0000/left/0007.png"), pair.left));
+  EXPECT_TRUE(same(read_bgr(base / "frames_finalpass/TRAIN/A/0000/right/0007.png"), pair.right));
   EXPECT_TRUE(
-      same(read_disparity(base / "disparity/TRAIN/A/0000/left/0007.pfm"), pair.left_disparity));
-  EXPECT_TRUE(
-      same(read_disparity(base / "disparity/TRAIN/A/0000/right/0007.pfm"), pair.right_disparity));
+      same(read_disparity_mat(base / "disparity/TRAIN/A/0000/left/0007.pfm"), pair.left_disparity));
+  EXPECT_TRUE(same(read_disparity_mat(base / "disparity/TRAIN/A/0000/right/0007.pfm"),
+                   pair.right_disparity));
   cv::Mat ids;
-  read_disparity(base / "object_index/TRAIN/A/0000/left/0007.pfm").convertTo(ids, CV_32S);
+  read_disparity_mat(base / "object_index/TRAIN/A/0000/left/0007.pfm").convertTo(ids, CV_32S);
   EXPECT_TRUE(same(ids, pair.left_objects));
   cv::Mat mask;
-  cv::extractChannel(read_image(base / "occlusion/TRAIN/A/0000/right/0007.png"), mask, 0);
+  cv::extractChannel(read_bgr(base / "occlusion/TRAIN/A/0000/right/0007.png"), mask, 0);
   EXPECT_TRUE(same(mask, pair.right_occluded));
   Calibration c = read_calibration(base / "calib/TRAIN/A/0000/0007.txt");
   EXPECT_NEAR(c.fx, pair.calibration.fx, 1e-4);

@@ -3,16 +3,17 @@
 
 #include <fstream>
 #include <map>
-#include <opencv2/imgcodecs.hpp>
 
+#include "data/mats.h"
+#include "support/support.h"
+#include "synth/camera.h"
 #include "synth/mesh.h"
 #include "synth/noise.h"
 #include "synth/options.h"
 #include "synth/photos.h"
 #include "synth/scene.h"
+#include "synth/scenes.h"
 #include "synth/texture.h"
-#include "nmrf/image.h"
-#include "support/support.h"
 
 namespace nmrf::synth {
 namespace {
@@ -177,8 +178,8 @@ TEST(SynthPhotos, RefusesFoldersWithoutPhotographs) {
 TEST(SynthPhotos, SkipsBrokenAndSmallFilesWhoeverAsks) {
   test::TempFolder folder;
   cv::Mat image(300, 400, CV_8UC3, cv::Scalar(255, 0, 0));
-  write_image(folder / "b.png", image);
-  write_image(folder / "d.png", cv::Mat(20, 20, CV_8UC3, cv::Scalar(0, 0, 255)));
+  write_mat(folder / "b.png", image);
+  write_mat(folder / "d.png", cv::Mat(20, 20, CV_8UC3, cv::Scalar(0, 0, 255)));
   std::ofstream(folder / "a.png") << "this is no picture";
   auto library = PhotoLibrary::open(folder.path().string());
   EXPECT_EQ(library->size(), 3u);
@@ -292,6 +293,165 @@ TEST(SynthScene, GroupsBecomeObjects) {
   EXPECT_EQ(scene.object_of(0), 1);
   EXPECT_EQ(scene.object_of(12), 2);
   EXPECT_EQ(scene.object_of(14), 3);
+}
+
+// The materials of ten cars: how many are dark and reflect strongly.
+int dark_mirrors(double gloss) {
+  SynthOptions options;
+  options.mirror = options.glass = 0, options.gloss = gloss;
+  MaterialMaker make(options);
+  int count = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Scene scene;
+    Builder builder(options, make, scene, 0.002f);
+    Dice dice(seed);
+    builder.car(dice, {});
+    for (const Material& m : scene.materials())
+      count += m.mirror >= 0.4f && luminance(m.texture.colors[0]) < 0.05f;
+  }
+  return count;
+}
+
+TEST(SynthScene, GlossGivesCarsDarkReflectingWindows) {
+  EXPECT_EQ(dark_mirrors(0), 0);
+  EXPECT_GE(dark_mirrors(1), 10);
+}
+
+// A street's scene by one seed.
+Scene street(const SynthOptions& options, std::uint64_t seed) {
+  MaterialMaker make(options);
+  Scene scene;
+  Builder builder(options, make, scene, 0.002f);
+  Dice dice(seed);
+  StereoCamera camera;
+  camera.width = 320, camera.height = 200, camera.focal = 500;
+  build_street(builder, dice, camera);
+  return scene;
+}
+
+TEST(SynthScene, LowSunStandsJustAboveTheHorizon) {
+  SynthOptions high, low;
+  low.low_sun = 1;
+  float highest = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    highest = std::max(highest, street(high, seed).sky.sun.y);
+    Vec3 sun = street(low, seed).sky.sun;
+    EXPECT_LT(sun.y, 0.3f);
+    EXPECT_GT(sun.y, 0.05f);
+    EXPECT_NEAR(length(sun), 1, 1e-4);
+  }
+  EXPECT_GT(highest, 0.5f);
+}
+
+TEST(SynthScene, FencesStandBetweenKerbAndWall) {
+  SynthOptions options;
+  MaterialMaker make(options);
+  for (int count : {0, 5}) {
+    options.fences = count;
+    Scene scene;
+    Builder builder(options, make, scene, 0.002f);
+    Dice dice(6), untouched(6);
+    int placed = 0;
+    add_fences(builder, dice, 3, [&](float off, float z) {
+      ++placed;
+      EXPECT_GE(off, 0);
+      EXPECT_LT(off, 3);
+      EXPECT_GE(z, 4);
+      return Transform::move({off, 0, z});
+    });
+    EXPECT_EQ(placed, count);
+    EXPECT_EQ(scene.object_count() - 1, count);  // one object each
+    EXPECT_EQ(scene.triangles().empty(), count == 0);
+    if (count == 0) {
+      EXPECT_EQ(dice.next(), untouched.next());  // streets without them are as they were
+    }
+  }
+}
+
+TEST(SynthScene, NearDisparityIsUniformOverAFactorOfTen) {
+  SynthOptions options;
+  options.near_uniform = true, options.near_max = 0.2, options.max_disp = 1000;
+  Sensor sensor;
+  sensor.width = 1000;
+  Dice dice(3);
+  float low = 1e9f, high = 0;
+  double sum = 0;
+  constexpr int kDraws = 2000;
+  for (int i = 0; i < kDraws; ++i) {
+    float d = draw_near_disparity(options, SceneKind::kStill, sensor, dice);
+    low = std::min(low, d), high = std::max(high, d), sum += d;
+  }
+  EXPECT_NEAR(low, 20, 2);
+  EXPECT_NEAR(high, 200, 2);
+  EXPECT_NEAR(sum / kDraws, 110, 4);
+}
+
+TEST(SynthCamera, VerticalMisalignmentStaysWithinItsBound) {
+  SynthOptions options;
+  options.width = 640, options.height = 400;
+  options.rectification = 0, options.vertical = 2;
+  constexpr int kCameras = 400;
+  int misaligned = 0, turned = 0;
+  float largest = 0;
+  for (std::uint64_t seed = 0; seed < kCameras; ++seed) {
+    Dice dice(seed);
+    float cx = dice.real(-200, 900), cy = dice.real(-100, 500);
+    CameraModel model(options, dice, cx, cy);
+    EXPECT_TRUE(model.misalignment(false).none());
+    Misalignment off = model.misalignment(true);
+    misaligned += !off.none();
+    for (float x : {0.f, 639.f})
+      for (float y : {0.f, 399.f})
+        largest =
+            std::max(largest, std::abs(off.shift + off.turn * (x - cx) + off.stretch * (y - cy)));
+    turned += std::abs(off.turn) * 640 > 0.1f;
+  }
+  EXPECT_NEAR(misaligned, kCameras / 2, 40);
+  EXPECT_GT(turned, kCameras / 5);
+  EXPECT_GT(largest, 1.9f);
+  EXPECT_LE(largest, 2.001f);
+}
+
+// The mean of a grey wall in the right photograph over that in the left one.
+double brightness_ratio(const SynthOptions& options, std::uint64_t seed) {
+  Dice dice(seed);
+  CameraModel model(options, dice, 16, 16);
+  cv::Mat wall(32, 32, CV_32FC3, cv::Scalar::all(0.2)), left, right;
+  wall.rowRange(0, 8).setTo(cv::Scalar::all(0.4));  // what the exposure goes by
+  model.develop(wall, wall, 16, 16, 1000, left, right);
+  return cv::mean(right.rowRange(16, 32))[1] / cv::mean(left.rowRange(16, 32))[1];
+}
+
+TEST(SynthCamera, OneEyeInFiveIsExposedOtherwise) {
+  SynthOptions options = SynthOptions().ideal();
+  options.asymmetric = 0.2;
+  int apart = 0;
+  constexpr int kCameras = 300;
+  for (std::uint64_t seed = 0; seed < kCameras; ++seed)
+    apart += std::abs(std::log(brightness_ratio(options, seed))) > 0.02;
+  EXPECT_NEAR(apart, 0.2 * kCameras, 25);
+  options.asymmetric = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    EXPECT_NEAR(brightness_ratio(options, seed), 1, 0.02);
+}
+
+TEST(SynthCamera, RowNoiseIsCommonToARow) {
+  auto spreads = [](double strength) {
+    SynthOptions options = SynthOptions().ideal();
+    options.row_noise = strength;
+    Dice dice(4);
+    CameraModel model(options, dice, 16, 16);
+    cv::Mat wall(64, 64, CV_32FC3, cv::Scalar::all(0.2)), left, right, mean, deviation;
+    model.develop(wall, wall, 32, 32, 1000, left, right);
+    cv::meanStdDev(left.col(5), mean, deviation);
+    double column = deviation.at<double>(0);
+    cv::meanStdDev(left.row(5), mean, deviation);
+    return std::pair(column, deviation.at<double>(0));
+  };
+  EXPECT_EQ(spreads(0).first, 0);
+  auto [column, row] = spreads(5);
+  EXPECT_GT(column, 1);
+  EXPECT_EQ(row, 0);
 }
 
 }  // namespace

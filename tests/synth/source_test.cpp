@@ -1,11 +1,10 @@
 // Scenes rendered on the fly for training.
-#include "synth/synth_source.h"
-
 #include <gtest/gtest.h>
 
-#include "synth/synth.h"
 #include "support/mats.h"
 #include "support/support.h"
+#include "synth/synth.h"
+#include "synth/synth_source.h"
 
 namespace nmrf {
 namespace {

@@ -6,7 +6,7 @@
 #include "support/support.h"
 #include "train/loss_cases.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 using namespace test;
@@ -271,4 +271,4 @@ TEST(LossOptions, NamesTheBadSetting) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

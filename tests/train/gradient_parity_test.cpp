@@ -5,13 +5,13 @@
 #include <iostream>
 
 #include "core/file.h"
-#include "weights/tensor_file.h"
-#include "train/model/golden.h"
-#include "train/model/weights.h"
 #include "support/support.h"
 #include "train/losses.h"
+#include "train/model/golden.h"
+#include "train/model/weights.h"
+#include "weights/tensor_file.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 TEST(GradientParity, DenseLossOfOneStep) {
@@ -87,4 +87,4 @@ TEST(GradientParity, DenseLossOfOneStep) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

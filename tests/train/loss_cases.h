@@ -25,8 +25,8 @@ inline Tensor uniform(at::IntArrayRef sizes, double low, double high) {
 
 // About a third invalid (with disparities of all kinds there), some 0, some beyond the planes, some
 // on the borders of planes, some out of view.
-inline Truth make_truth(int64_t rows = 8 * kRows, int64_t cols = 8 * kCols) {
-  Truth truth;
+inline train::Truth make_truth(int64_t rows = 8 * kRows, int64_t cols = 8 * kCols) {
+  train::Truth truth;
   truth.disparity = uniform({kBatch, rows, cols}, 0, 50);
   truth.valid = torch::rand({kBatch, rows, cols}) < 0.7;
   auto kind = torch::rand({kBatch, rows, cols});

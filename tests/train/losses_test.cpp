@@ -9,7 +9,7 @@
 
 #include "train/loss_cases.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 using namespace test;
@@ -441,4 +441,4 @@ TEST(FineLoss, AgainstLoops) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

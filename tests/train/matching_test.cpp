@@ -9,7 +9,7 @@
 
 #include "core/rng.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -145,4 +145,4 @@ TEST(Matching, ProposalsThatAreNoNumbersShowInTheLoss) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -7,12 +7,12 @@
 #include <numbers>
 
 #include "core/file.h"
+#include "plot/run_log.h"
 #include "support/support.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
-#include "train/run_log.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 ModelOptions small() {
@@ -172,4 +172,4 @@ TEST(JsonLog, CutsWhatCameAfterTheCheckpoint) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -9,7 +9,7 @@
 #include "train/runs.h"
 #include "train/toy_pairs.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,4 +191,4 @@ TEST(TrainRun, MistakesHaveTheirExitCodes) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

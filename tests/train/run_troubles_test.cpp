@@ -9,14 +9,14 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
-#include <opencv2/imgcodecs.hpp>
 
 #include "core/file.h"
+#include "io/formats.h"
 #include "support/support.h"
 #include "train/runs.h"
 #include "train/toy_pairs.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,13 +67,17 @@ TEST(TrainTroubles, JumpsAreSkippedAndPicturesKept) {
   const auto events = files_in(folder / "run", "tfevents");
   ASSERT_EQ(events.size(), 1u);
   const std::string bytes = read_file(events[0]);
-  std::vector<cv::Mat> pictures;
-  for (auto at = bytes.find("\x89PNG"); at != std::string::npos; at = bytes.find("\x89PNG", at + 1))
-    pictures.push_back(cv::imdecode(
-        std::vector<char>(bytes.begin() + static_cast<long>(at), bytes.end()), cv::IMREAD_COLOR));
+  std::vector<Image> pictures;
+  for (auto at = bytes.find("\x89PNG"); at != std::string::npos;
+       at = bytes.find("\x89PNG", at + 1)) {
+    const auto end = bytes.find("IEND", at) + 8;
+    pictures.push_back(formats::decode_png(bytes.substr(at, end - at), "a picture").image);
+  }
   ASSERT_EQ(pictures.size(), 3u) << "updates 0, 5 and 10";
-  for (const auto& picture : pictures)
-    EXPECT_EQ(picture.size(), cv::Size(64, 3 * 64)) << "left view, truth, prediction";
+  for (const auto& picture : pictures) {
+    EXPECT_EQ(picture.width(), 64);
+    EXPECT_EQ(picture.height(), 3 * 64) << "left view, truth, prediction";
+  }
 }
 
 // No file may grow beyond `bytes`, as on a disk that is full.
@@ -229,4 +233,4 @@ TEST(TrainTroubles, TwoHostsEqualOne) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -5,8 +5,8 @@
 
 #include "core/file.h"
 #include "core/rng.h"
+#include "data/mats.h"
 #include "nmrf/disparity.h"
-#include "nmrf/image.h"
 
 namespace nmrf::test {
 
@@ -50,9 +50,9 @@ std::filesystem::path write_toy_list(const std::filesystem::path& folder, int co
   for (int i = 0; i < count; ++i) {
     Sample sample = toy_pair(height, width, static_cast<unsigned>(i + 1));
     const std::string stem = "toy" + std::to_string(i);
-    write_image(folder / (stem + "_l.png"), sample.left);
-    write_image(folder / (stem + "_r.png"), sample.right);
-    write_disparity(folder / (stem + ".pfm"), sample.disparity);
+    write_mat(folder / (stem + "_l.png"), sample.left);
+    write_mat(folder / (stem + "_r.png"), sample.right);
+    write_disparity_mat(folder / (stem + ".pfm"), sample.disparity);
     list += stem + "_l.png " + stem + "_r.png " + stem + ".pfm\n";
   }
   write_file(folder / "pairs.txt", list);

@@ -1,7 +1,7 @@
 #include "weights/pickle.h"
 
-#include "weights/pth_builder.h"
 #include "support/support.h"
+#include "weights/pth_builder.h"
 
 namespace nmrf {
 namespace {

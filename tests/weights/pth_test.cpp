@@ -5,8 +5,8 @@
 #include <map>
 #include <sstream>
 
-#include "weights/pth_builder.h"
 #include "support/support.h"
+#include "weights/pth_builder.h"
 
 namespace nmrf {
 namespace {

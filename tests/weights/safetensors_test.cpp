@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
-#include "weights/pth_builder.h"
 #include "support/support.h"
+#include "weights/pth_builder.h"
 
 namespace nmrf {
 namespace {

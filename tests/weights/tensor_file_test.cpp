@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/file.h"
+#include "support/support.h"
 #include "weights/pth_builder.h"
 #include "weights/safetensors.h"
-#include "support/support.h"
 
 namespace nmrf {
 namespace {

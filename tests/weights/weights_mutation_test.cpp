@@ -3,11 +3,11 @@
 #include <numeric>
 #include <random>
 
+#include "support/support.h"
 #include "weights/pickle.h"
 #include "weights/pth.h"
 #include "weights/pth_builder.h"
 #include "weights/safetensors.h"
-#include "support/support.h"
 
 namespace nmrf {
 namespace {

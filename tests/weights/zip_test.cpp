@@ -2,8 +2,8 @@
 
 #include <sys/mman.h>
 
-#include "weights/pth_builder.h"
 #include "support/support.h"
+#include "weights/pth_builder.h"
 
 namespace nmrf {
 namespace {

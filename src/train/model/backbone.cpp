@@ -2,7 +2,7 @@
 
 #include "train/model/layers.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 torch::nn::Conv2d conv(int64_t in, int64_t out, int64_t kernel, int64_t stride, bool bias) {
@@ -44,4 +44,4 @@ FeatureMaps BackboneImpl::forward(const torch::Tensor& images) {
   return maps;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

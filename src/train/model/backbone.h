@@ -5,7 +5,7 @@
 
 #include "network/options.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // Two 3x3 convolutions with instance norm and ReLU, plus the shortcut, then ReLU.
 class ResidualBlockImpl : public torch::nn::Module {
@@ -36,4 +36,4 @@ class BackboneImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Backbone);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "core/log.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 // The GPU of this process among those of the machine.
@@ -48,4 +48,4 @@ torch::Device choose_device(const std::string& wish) {
   return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace nmrf {
+namespace nmrf::train {
 
 // "auto" takes a GPU when this libtorch has one; "cpu", "cuda", "cuda:1". Where the number is left
 // out, LOCAL_RANK in the environment chooses among the GPUs, so that each of several processes on a
@@ -13,4 +13,4 @@ namespace nmrf {
 // Error(kDevice) when there is no such device. Logs what was chosen and why.
 torch::Device choose_device(const std::string& wish);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

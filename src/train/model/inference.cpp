@@ -3,7 +3,7 @@
 #include "train/ops/encoding.h"
 #include "train/ops/warp.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 MessageLayerImpl::MessageLayerImpl(const NeighbourOptions& options, bool own_self_edges)
     : nmp(register_module("nmp", NeighbourEdges(options))) {
@@ -81,4 +81,4 @@ MessagePassing make_inference(const ModelOptions& o) {
                         o.self_edges == SelfEdges::kOwn, /*encoding_range=*/64);
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

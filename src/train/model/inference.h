@@ -6,12 +6,12 @@
 
 #include <vector>
 
+#include "network/options.h"
 #include "train/model/layers.h"
 #include "train/model/message_passing.h"
-#include "network/options.h"
 #include "train/ops/patches.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // gamma1 and gamma2 of both views at one level.
 struct MatchingMaps {
@@ -62,4 +62,4 @@ struct Hypotheses {
 
 using ops::Winners;
 
-}  // namespace nmrf
+}  // namespace nmrf::train

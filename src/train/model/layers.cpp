@@ -1,6 +1,6 @@
 #include "train/model/layers.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 torch::nn::Conv2d conv(int64_t in, int64_t out, int64_t kernel) {
@@ -55,4 +55,4 @@ torch::Tensor WindowPadding::crop(const torch::Tensor& grid) const {
   return grid.narrow(1, top, height).narrow(2, left, width);
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -9,7 +9,7 @@
 #include "train/ops/convolution.h"
 #include "train/ops/token_mlp.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // Named intermediate tensors of one forward pass, for parity tests and visualisation.
 using Trace = std::map<std::string, torch::Tensor>;
@@ -78,4 +78,4 @@ struct WindowPadding {
   int64_t height, width, top, bottom, left, right;
 };
 
-}  // namespace nmrf
+}  // namespace nmrf::train

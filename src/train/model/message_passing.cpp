@@ -1,6 +1,6 @@
 #include "train/model/message_passing.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 torch::nn::LayerNorm layer_norm(int64_t channels) {
@@ -69,4 +69,4 @@ torch::Tensor NeighbourEdgesImpl::forward(const torch::Tensor& x, const torch::T
                                    mlp_->fc2());
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

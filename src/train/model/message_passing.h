@@ -6,7 +6,7 @@
 #include "train/model/layers.h"
 #include "train/ops/attention.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // Self edges: the labels of one pixel. No MLP here (the published model has none).
 class SelfEdgesStepImpl : public torch::nn::Module {
@@ -64,4 +64,4 @@ class NeighbourEdgesImpl : public torch::nn::Module {
 };
 TORCH_MODULE(NeighbourEdges);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

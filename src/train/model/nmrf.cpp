@@ -8,7 +8,7 @@
 #include "train/ops/memory.h"
 #include "train/ops/pixel_map.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr double kScoreScale = 0.25;  // of the posterior's logits
@@ -233,4 +233,4 @@ torch::Tensor pad_images(const torch::Tensor& images) {
   return torch::replication_pad2d(images, {0, right, 0, bottom});
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -5,14 +5,14 @@
 
 #include <vector>
 
+#include "network/options.h"
 #include "train/model/backbone.h"
 #include "train/model/inference.h"
 #include "train/model/layers.h"
-#include "network/options.h"
 #include "train/model/refinement.h"
 #include "train/model/seed_propagation.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // How far a forward pass goes: training can teach the lower stages before the upper ones.
 enum class Scope {
@@ -21,11 +21,21 @@ enum class Scope {
   kAll,
 };
 
+}  // namespace nmrf::train
+
+namespace nmrf {
+
 template <>
-struct EnumNames<Scope> {
-  static constexpr std::array<std::pair<Scope, const char*>, 3> values{
-      {{Scope::kSeeds, "seeds"}, {Scope::kProposals, "proposals"}, {Scope::kAll, "all"}}};
+struct EnumNames<train::Scope> {
+  static constexpr std::array<std::pair<train::Scope, const char*>, 3> values{
+      {{train::Scope::kSeeds, "seeds"},
+       {train::Scope::kProposals, "proposals"},
+       {train::Scope::kAll, "all"}}};
 };
+
+}  // namespace nmrf
+
+namespace nmrf::train {
 
 struct ForwardOptions {
   Scope scope = Scope::kAll;
@@ -95,4 +105,4 @@ torch::Tensor half_size_map(Network& network, const torch::Tensor& left,
 // Replicate-pads [B, 3, H, W] at the right and the bottom to multiples of 8.
 torch::Tensor pad_images(const torch::Tensor& images);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

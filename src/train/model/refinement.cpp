@@ -3,7 +3,7 @@
 #include "train/ops/patches.h"
 #include "train/ops/warp.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 // The rows of a result [B, height, ...] by compute(first, rows). What they are computed from is
@@ -96,4 +96,4 @@ torch::Tensor CellBlendImpl::forward(const torch::Tensor& embedding, const torch
   });
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -6,7 +6,7 @@
 
 #include "train/model/inference.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // `refinement` with the sizes and switches of the options.
 MessagePassing make_refinement(const ModelOptions& options);
@@ -60,4 +60,4 @@ class CellBlendImpl : public torch::nn::Module {
 };
 TORCH_MODULE(CellBlend);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

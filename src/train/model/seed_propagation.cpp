@@ -5,7 +5,7 @@
 #include "train/ops/cost_volume.h"
 #include "train/ops/encoding.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 constexpr int64_t kCoarseRange = 64;  // of the disparity encoding
@@ -154,4 +154,4 @@ Proposals ProposalNetworkImpl::forward(const torch::Tensor& left, const torch::T
   return result;
 }
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -3,11 +3,11 @@
 
 #include <torch/torch.h>
 
+#include "network/options.h"
 #include "train/model/label_seeds.h"
 #include "train/model/layers.h"
-#include "network/options.h"
 
-namespace nmrf {
+namespace nmrf::train {
 
 // One message passing step among label seeds: cross-shaped stripes or local windows.
 class SeedStepImpl : public torch::nn::Module {
@@ -77,4 +77,4 @@ class ProposalNetworkImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ProposalNetwork);
 
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "train/ops/dispatch.h"
 #include "kernels/attention.h"
+#include "train/ops/dispatch.h"
 #include "train/ops/memory.h"
 #include "train/ops/parallel.h"
 

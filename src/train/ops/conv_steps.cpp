@@ -16,11 +16,11 @@ std::size_t size(int64_t n) { return static_cast<std::size_t>(n); }
 // f(begin, end) over units of work.
 template <class F>
 void parallel(std::size_t units, const F& f) {
-  share(static_cast<int64_t>(units), 1,
+  ops::share(static_cast<int64_t>(units), 1,
         [&](int64_t begin, int64_t end) { f(size(begin), size(end)); });
 }
 
-Tensor floats(std::size_t count) { return empty_floats({static_cast<int64_t>(count)}); }
+Tensor floats(std::size_t count) { return ops::empty_floats({static_cast<int64_t>(count)}); }
 
 // Sums of weight gradients are kept for so many ranges of the work; their split is all that the
 // number of threads changes.

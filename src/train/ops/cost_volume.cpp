@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "kernels/modals.h"
 #include "train/ops/cost_volume_fast.h"
 #include "train/ops/dispatch.h"
-#include "kernels/modals.h"
 
 namespace nmrf::ops {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "train/ops/dispatch.h"
 #include "kernels/label_volume.h"
 #include "kernels/pack.h"
+#include "train/ops/dispatch.h"
 #include "train/ops/memory.h"
 #include "train/ops/parallel.h"
 #include "train/ops/pixel_map.h"

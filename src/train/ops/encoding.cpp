@@ -1,7 +1,7 @@
 #include "train/ops/encoding.h"
 
-#include "train/ops/dispatch.h"
 #include "kernels/patches.h"
+#include "train/ops/dispatch.h"
 #include "train/ops/memory.h"
 #include "train/ops/parallel.h"
 

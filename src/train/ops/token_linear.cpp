@@ -1,8 +1,8 @@
 #include "train/ops/token_linear.h"
 
-#include "train/ops/dispatch.h"
 #include "kernels/pack.h"
 #include "kernels/token_projection.h"
+#include "train/ops/dispatch.h"
 #include "train/ops/memory.h"
 #include "train/ops/token_rows.h"
 

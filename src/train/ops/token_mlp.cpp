@@ -1,8 +1,8 @@
 #include "train/ops/token_mlp.h"
 
-#include "train/ops/dispatch.h"
 #include "kernels/pack.h"
 #include "kernels/token_mlp.h"
+#include "train/ops/dispatch.h"
 #include "train/ops/memory.h"
 #include "train/ops/token_rows.h"
 

@@ -47,7 +47,7 @@ constexpr int64_t kTile = 12;  // rows of a register tile
 template <class F>
 void share_rows(int64_t tokens, int64_t labels, const F& f) {
   const int64_t unit = kTile * labels;
-  share((tokens + unit - 1) / unit, 4, [&](int64_t begin, int64_t end) {
+  ops::share((tokens + unit - 1) / unit, 4, [&](int64_t begin, int64_t end) {
     f(static_cast<std::size_t>(begin * unit),
       static_cast<std::size_t>(std::min(end * unit, tokens)));
   });
@@ -97,7 +97,7 @@ inline void share_packing(const float* w, std::size_t stride, std::size_t k, std
                           std::size_t depth, std::size_t offset, float* packed) {
   constexpr int64_t kColumns = 64;
   const auto columns = static_cast<int64_t>(n);
-  share((columns + kColumns - 1) / kColumns, 1, [&](int64_t first, int64_t last) {
+  ops::share((columns + kColumns - 1) / kColumns, 1, [&](int64_t first, int64_t last) {
     const auto begin = static_cast<std::size_t>(first * kColumns),
                end = static_cast<std::size_t>(std::min(last * kColumns, columns));
     pack_transposed(w + begin * stride, stride, k, end - begin, depth, offset,

@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "io/npy.h"
-#include "train/model/formula.h"
+#include "network/formula.h"
 
 namespace nmrf::test {
 

@@ -5,38 +5,18 @@
 #include <map>
 
 #include "core/file.h"
-#include "weights/safetensors.h"
 #include "network/flops.h"
-#include "train/model/formula.h"
+#include "network/formula.h"
+#include "support/support.h"
 #include "train/model/golden.h"
 #include "train/model/refinement.h"
+#include "train/model/switches.h"
 #include "train/model/weights.h"
 #include "train/ops/dispatch.h"
-#include "support/support.h"
+#include "weights/safetensors.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
-
-// A small network for tests: all parts, few channels.
-ModelOptions tiny_options() {
-  ModelOptions o;
-  o.backbone_stem = o.backbone_stage1 = 8;
-  o.backbone_stage2 = o.backbone_stage3 = 12;
-  o.feature_channels = 16;
-  o.max_disp = 64;
-  o.propagation_layers = 2;
-  o.propagation_channels = 16;
-  o.context_hidden = o.context_channels = 8;
-  o.gamma1_hidden = o.gamma2_hidden = 8;
-  o.gamma1_channels = 8;
-  o.gamma2_channels = 16;
-  o.gamma2_groups = 4;
-  o.inference_layers = 2;
-  o.inference_channels = 16;
-  o.refinement_layers = 2;
-  o.refinement_channels = 16;
-  return o;
-}
 
 torch::Tensor run(Network& network, int64_t height, int64_t width) {
   torch::NoGradGuard no_grad;
@@ -70,7 +50,7 @@ TEST(Formula, DisparityOfThePublishedNetwork) {
     double disparity;
   };
   const std::vector<Spot> spots = {
-#include "train/model/formula_spots.inc"
+#include "network/formula_spots.inc"
   };
   Network network = by_formula(preset_options("paper"));
   int64_t height = 0, width = 0;
@@ -117,47 +97,6 @@ TEST(Network, SeedRepeatsInitialisation) {
   EXPECT_TRUE(differs);
   auto last = a->named_parameters()["dpn.prop_head.layers.2.weight"];
   EXPECT_EQ(last.abs().max().item<float>(), 0);
-}
-
-// The switches of the ablations.
-std::vector<std::pair<std::string, ModelOptions>> every_switch() {
-  using Change = std::function<void(ModelOptions&)>;
-  const std::vector<std::pair<std::string, Change>> changes = {
-      {"adaptive bias off", [](auto& o) { o.adaptive_bias = false; }},
-      {"position aggregation off", [](auto& o) { o.position_aggregation = false; }},
-      {"both off", [](auto& o) { o.adaptive_bias = o.position_aggregation = false; }},
-      {"no self edges", [](auto& o) { o.self_edges = SelfEdges::kNone; }},
-      {"shared self edges", [](auto& o) { o.self_edges = SelfEdges::kShared; }},
-      {"no refinement", [](auto& o) { o.refinements = 0; }},
-      {"two refinements", [](auto& o) { o.refinements = 2; }},
-      {"local seed windows", [](auto& o) { o.seed_neighbourhood = SeedNeighbourhood::kLocal; }},
-      {"k = 1", [](auto& o) { o.labels = 1; }},
-      {"k = 2", [](auto& o) { o.labels = 2; }},
-      {"k = 3", [](auto& o) { o.labels = 3; }},
-      {"k = 5", [](auto& o) { o.labels = 5; }},
-      {"k = 6", [](auto& o) { o.labels = 6; }},
-      {"correlation around the labels", [](auto& o) { o.gamma2_radius = 2; }},
-      {"seeds between planes", [](auto& o) { o.subpixel_seeds = true; }},
-      {"search before refinement", [](auto& o) { o.refinement_search = 2; }},
-      {"pixels take starts of cells beside theirs", [](auto& o) { o.refinement_blend = true; }},
-      {"four frequencies", [](auto& o) { o.encoding_frequencies = 4; }},
-      {"two refinements, searches and blends, seeds between planes and of neighbours, four "
-       "frequencies",
-       [](auto& o) {
-         o.refinement_blend = true;
-         o.refinement_search = 2;
-         o.subpixel_seeds = o.fill_seeds = true;
-         o.refinements = 2;
-         o.encoding_frequencies = 4;
-       }},
-      {"max_disp beyond the width", [](auto& o) { o.max_disp = 160; }},
-  };
-  std::vector<std::pair<std::string, ModelOptions>> all;
-  for (const auto& [name, change] : changes) {
-    all.emplace_back(name, tiny_options());
-    change(all.back().second);
-  }
-  return all;
 }
 
 TEST(LabelSeeds, BetweenPlanes) {
@@ -628,9 +567,8 @@ TEST(Weights, ForgedSizesAreRefusedBeforeTheyAreBuilt) {
   auto refuse = [&](const std::vector<StoredTensor>& tensors,
                     const std::map<std::string, std::string>& metadata) {
     write_safetensors(folder / "forged.safetensors", tensors, metadata);
-    const std::string message =
-        test::error_of(ErrorKind::kModel, [&] { load_model(folder / "forged.safetensors"); });
-    EXPECT_NE(message.find("damaged or forged"), std::string::npos) << message;
+    test::error_of(ErrorKind::kModel, [&] { load_model(folder / "forged.safetensors"); });
+    test::error_of(ErrorKind::kModel, [&] { nmrf::load_model(folder / "forged.safetensors"); });
   };
   StoredTensor any{"any", DType::kF32, {4}, {bytes, 16}};
   for (const std::string options :
@@ -647,21 +585,5 @@ TEST(Weights, ForgedSizesAreRefusedBeforeTheyAreBuilt) {
   refuse(tensors, {});
 }
 
-TEST(Weights, LeastParametersIsALowerBound) {
-  ModelOptions bare = preset_options("paper");
-  bare.adaptive_bias = bare.position_aggregation = false;
-  bare.self_edges = SelfEdges::kNone;
-  bare.refinements = 0;
-  ModelOptions twice = preset_options("paper");
-  twice.refinements = 2;
-  for (const auto& options : {preset_options("paper"), preset_options("fast"), bare, twice}) {
-    double count = 0;
-    for (const auto& item : make_network(options, 0)->named_parameters())
-      count += static_cast<double>(item.value().numel());
-    EXPECT_LE(least_parameters(options), count);
-    EXPECT_GE(least_parameters(options), 0.6 * count);
-  }
-}
-
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -2,16 +2,16 @@
 // images. Needs the reference data (see tests/support/support.h).
 #include <gtest/gtest.h>
 
-#include "weights/tensor_file.h"
-#include "train/model/formula.h"
+#include "network/formula.h"
+#include "support/support.h"
 #include "train/model/golden.h"
 #include "train/model/weights.h"
-#include "nmrf/matcher.h"
 #include "train/ops/cost_volume.h"
 #include "train/ops/dispatch.h"
-#include "support/support.h"
+#include "train/threads.h"
+#include "weights/tensor_file.h"
 
-namespace nmrf {
+namespace nmrf::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -188,4 +188,4 @@ TEST(Parity, FormulaWeights) {
 }
 
 }  // namespace
-}  // namespace nmrf
+}  // namespace nmrf::train

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "train/ops/dispatch.h"
 #include "kernels/peak.h"
+#include "train/ops/dispatch.h"
 
 namespace nmrf::ops {
 namespace {

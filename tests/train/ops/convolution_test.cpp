@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "train/ops/dispatch.h"
 #include "kernels/targets.h"
+#include "train/ops/dispatch.h"
 
 // After targets.h, which says what the kernels were compiled for.
 #include <hwy/highway.h>

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "fast_and_plain.h"
+#include "kernels/modals.h"
 #include "train/ops/cost_volume.h"
 #include "train/ops/dispatch.h"
-#include "kernels/modals.h"
 #include "train/ops/warp.h"
 
 namespace nmrf::ops {

@@ -1,0 +1,9 @@
+// The command `nmrf`: what matching needs, without OpenCV and libtorch.
+#include "cli/program.h"
+
+int main(int argc, char** argv) {
+  using namespace nmrf::cli;
+  constexpr Command kCommands[] = {
+      {"match", cmd_match}, {"convert", cmd_convert}, {"info", cmd_info}, {"bench", cmd_bench}};
+  return run_program({.name = "nmrf", .commands = kCommands}, argc, argv);
+}

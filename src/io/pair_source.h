@@ -1,0 +1,62 @@
+// The inputs of matching: pairs of pictures from files, folders, patterns, lists and videos.
+//
+//   auto source = open_pairs({.left = "left/", .right = "right/"});
+//   InputPair pair;
+//   while (source->next(pair)) {
+//     if (pair.error) { ...report it and go on... }
+//   }
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nmrf/error.h"
+#include "nmrf/image.h"
+
+namespace nmrf {
+
+// What to read.
+struct PairInput {
+  // A picture, a folder, a pattern with * ? [ ], or a video. With `side_by_side`, `left` alone
+  // holds both views: each picture or frame is cut in two halves of the same width.
+  std::string left{}, right{};
+  bool side_by_side = false;
+  // Instead of the two: a list file with `left right` in each line, relative to the list's folder
+  // or to `root`; further columns are ignored.
+  std::string list{};
+  std::string root{};
+};
+
+struct InputPair {
+  Image left, right;  // 8-bit RGB, the same size; empty when `error` is set
+  // For naming outputs: unique in the source, no slashes, no extension.
+  std::string stem;
+  std::string left_name, right_name;  // paths, for messages
+  std::int64_t index = 0;             // from 0
+  std::optional<Error> error;         // this pair cannot be used: unreadable, or sizes differ
+};
+
+class PairSource {
+ public:
+  virtual ~PairSource() = default;
+  // Reads the following pair; false at the end. A bad pair is handed out with `error` set and does
+  // not end the iteration.
+  virtual bool next(InputPair& pair) = 0;
+  // The number of pairs where it is known (a video may not know, or be wrong).
+  virtual std::optional<std::int64_t> total() const = 0;
+  // Frames per second of a video; nothing for pictures.
+  virtual std::optional<double> frame_rate() const { return std::nullopt; }
+};
+
+// Throws Error(kUsage) for a contradictory input, Error(kInput) when there is nothing to read, and
+// when the two sides do not fit: folders and patterns are matched in sorted order, and the first
+// name without a partner is named. Names fit when they are equal, or equal but for the words
+// left/right or single letters l/r; of patterns, only what the wildcards stand for is compared.
+std::unique_ptr<PairSource> open_pairs(const PairInput& input);
+
+// The name without what tells left from right, in lower case: "IMG_L_01" -> "img_*_01".
+std::string name_without_side(const std::string& name);
+
+}  // namespace nmrf

@@ -1,0 +1,58 @@
+// What computes one pass of the network over a pair: the runtime, or the training component where
+// it is installed (other devices, plain operators).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/thread_pool.h"
+#include "network/model_file.h"
+#include "nmrf/disparity.h"
+#include "nmrf/image.h"
+#include "nmrf/matcher.h"
+
+namespace nmrf {
+
+// One pass over rectified 8-bit RGB images of one size.
+struct PassInput {
+  const Image* left = nullptr;
+  const Image* right = nullptr;
+  // A map of this pair in its own pixels, of the images' size: guides the pass. Without one, models
+  // that want a guide make theirs from the images at half the size.
+  const FloatMap* guide = nullptr;
+  bool keep_labels = false;
+  // Called with the share of the pass that is done as each stage begins; may throw to cancel.
+  std::function<void(double done, const char* stage)> on_stage{};
+};
+
+// The buffers of one call; one thread at a time.
+class EnginePass {
+ public:
+  virtual ~EnginePass() = default;
+  // Sets map, confidence and, if asked for, labels and seeds of the result.
+  virtual void run(const PassInput& input, Disparity& result) = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::unique_ptr<EnginePass> make_pass() = 0;
+  virtual const ModelOptions& options() const = 0;
+  virtual const std::string& device() const = 0;
+};
+
+// The runtime on the CPU.
+std::unique_ptr<Engine> make_runtime_engine(LoadedModel model, ThreadPool& pool);
+
+// A matcher of a network that is in memory already. Throws as Matcher::load() does.
+Matcher make_matcher(LoadedModel model, const MatcherOptions& options);
+
+// An engine that takes over from the runtime, for the devices it serves; null: none for this one.
+using EngineFactory = std::unique_ptr<Engine> (*)(const std::filesystem::path& model,
+                                                  const MatcherOptions& options);
+void set_engine_factory(EngineFactory factory);
+EngineFactory engine_factory();
+
+}  // namespace nmrf

@@ -1,0 +1,49 @@
+#include "network/network_run.h"
+
+#include <algorithm>
+
+namespace nmrf::test {
+namespace {
+
+FeatureMap padded(Context& context, const Image& image) {
+  const int width = (image.width() + 7) / 8 * 8, height = (image.height() + 7) / 8 * 8;
+  FeatureMap result = context.map(height, width, 3);
+  context.share(1, 1, [&](std::int64_t, std::int64_t, int) {
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        for (int c = 0; c < 3; ++c)
+          result.values[static_cast<std::size_t>((y * width + x) * 3 + c)] =
+              image.row(std::min(y, image.height() - 1))[3 * std::min(x, image.width() - 1) + c];
+  });
+  return result;
+}
+
+}  // namespace
+
+NetworkRun run_network(const Network& network, const Image& left, const Image& right, int threads,
+                       Trace* trace, const FloatMap& guide) {
+  ThreadPool pool(threads);
+  MemoryBlock block;
+  Arena arena(block);
+  NetworkRun result;
+  auto forward = [&](Context& context) {
+    const FeatureMap a = padded(context, left), b = padded(context, right);
+    const NetworkOutput out = network.forward(context, a, b, guide.data(), !guide.empty());
+    if (context.planning()) return;
+    result.disparity = FloatMap(static_cast<int>(a.width), static_cast<int>(a.height));
+    std::copy_n(out.disparity.data(), result.disparity.size(), result.disparity.data());
+    result.seeds.assign(out.seeds.data(), out.seeds.data() + out.seeds.size());
+    result.labels.assign(out.labels.data(), out.labels.data() + out.labels.size());
+  };
+  arena.begin_planning();
+  Context plan(arena, threads);
+  forward(plan);
+  const ArenaPlan planned = arena.plan();
+  arena.begin(planned);
+  Context run(arena, pool);
+  run.trace_to(trace);
+  forward(run);
+  return result;
+}
+
+}  // namespace nmrf::test

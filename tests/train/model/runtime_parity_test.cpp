@@ -1,0 +1,231 @@
+// The runtime against the training modules, on their fast kernels and on plain ATen operators,
+// stage by stage, and against the tensors of the published PyTorch network.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "network/formula.h"
+#include "network/formula_images.h"
+#include "network/model_file.h"
+#include "network/network_run.h"
+#include "support/support.h"
+#include "train/model/golden.h"
+#include "train/model/switches.h"
+#include "train/model/weights.h"
+#include "train/ops/dispatch.h"
+
+namespace nmrf::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Tensor = torch::Tensor;
+using nmrf::test::KeptTrace;
+using nmrf::test::NetworkRun;
+
+fs::path golden() { return test::shared_folder() / "golden"; }
+
+Tensor to_tensor(const Image& image) {
+  return torch::from_blob(const_cast<std::uint8_t*>(image.data()),
+                          {1, image.height(), image.width(), 3}, torch::kByte)
+      .permute({0, 3, 1, 2})
+      .to(torch::kFloat)
+      .contiguous();
+}
+
+Image to_image(const Tensor& pixels) {  // [H, W, 3] bytes
+  Image image(static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)));
+  std::copy_n(pixels.contiguous().data_ptr<std::uint8_t>(),
+              static_cast<std::size_t>(pixels.numel()), image.data());
+  return image;
+}
+
+// A recorded result in the layout of the modules': maps [1, C, h, w], tokens [1, h, w, k, C] and
+// values per cell [1, h, w, n].
+Tensor as_module(const std::string& name, const KeptTrace::Entry& entry, const Tensor& like) {
+  const auto& s = entry.shape;
+  auto values = torch::from_blob(const_cast<float*>(entry.values.data()),
+                                 {s.height, s.width, std::max<int64_t>(s.count, 1), s.channels})
+                    .clone();
+  if (name == "cost_volume") return values.permute({3, 2, 0, 1}).unsqueeze(0);
+  if (s.count > 0) return values.unsqueeze(0).reshape(like.sizes());
+  if (like.dim() == 4 && like.size(1) == s.channels && like.size(2) == s.height &&
+      like.size(3) == s.width)
+    return values.squeeze(2).permute({2, 0, 1}).unsqueeze(0);
+  return values.reshape(like.sizes());
+}
+
+struct Comparison {
+  KeptTrace trace;
+  NetworkRun runtime;
+  train::Trace module_trace;
+  NetworkOutput module;
+};
+
+Comparison compare(const ModelOptions& options, int width, int height, bool fast, bool guided) {
+  torch::NoGradGuard no_grad;
+  ops::FastGuard guard(fast);
+  Comparison result;
+  FormulaParameters formula;
+  const nmrf::Network runtime(formula, options);
+  Network modules = make_network(options, 0);
+  fill_by_formula(modules);
+  modules->eval();
+  const auto [left, right] = nmrf::test::formula_images(width, height);
+  ForwardOptions how;
+  how.trace = &result.module_trace;
+  const auto a = pad_images(to_tensor(left)), b = pad_images(to_tensor(right));
+  FloatMap guide;
+  if (guided) {
+    guide = FloatMap(static_cast<int>(a.size(3)), static_cast<int>(a.size(2)));
+    for (int y = 0; y < guide.height(); ++y)
+      for (int x = 0; x < guide.width(); ++x)
+        guide.at(y, x) = static_cast<float>(8 + (3 * x + 5 * y) % 24);
+    how.guide = torch::from_blob(guide.data(), {1, guide.height(), guide.width()}).clone();
+  }
+  result.module = modules->forward(a, b, how);
+  result.runtime = nmrf::test::run_network(runtime, left, right, 2, &result.trace, guide);
+  return result;
+}
+
+// Stages before the winners are compared value by value; a winner may flip only where its lead is
+// below 1e-4, and the map behind it is compared where none did.
+void expect_equal(const Comparison& c, const std::string& what) {
+  SCOPED_TRACE(what);
+  auto seeds = torch::from_blob(const_cast<int64_t*>(c.runtime.seeds.data()),
+                                c.module.proposals.seeds.seeds.sizes(), torch::kLong);
+  ASSERT_TRUE(torch::equal(seeds, c.module.proposals.seeds.seeds)) << "seeds differ";
+  int compared = 0;
+  double largest = 0;
+  for (const auto& [name, entry] : c.trace.entries) {
+    if (name.starts_with("refine_layer") || name == "refine_tgt" || name == "refine_delta" ||
+        name == "refine_embed0" || name == "disp_curr" || name == "coarse_disp8")
+      continue;
+    auto found = c.module_trace.find(name);
+    ASSERT_NE(found, c.module_trace.end()) << name;
+    const double difference =
+        (as_module(name, entry, found->second) - found->second).abs().max().item<double>();
+    EXPECT_LT(difference, name.starts_with("infer_score") ? 1e-3 : 5e-4) << name;
+    largest = std::max(largest, difference);
+    ++compared;
+  }
+  EXPECT_GE(compared, 20);
+  const auto& score = c.module.hypotheses.back().score;
+  auto close = torch::zeros({c.module.disparity.size(1), c.module.disparity.size(2)}, torch::kBool);
+  if (score.size(3) > 1) {
+    auto lead = std::get<0>(score.topk(2, 3));
+    close = (lead.select(3, 0) - lead.select(3, 1))
+                .squeeze(0)
+                .lt(1e-4)
+                .view({score.size(1), score.size(2), 8, 8})
+                .permute({0, 2, 1, 3})
+                .reshape(close.sizes());
+  }
+  const auto& winners = c.trace.entries.at("coarse_disp8");
+  auto ours = torch::from_blob(const_cast<float*>(winners.values.data()), close.sizes());
+  auto flipped = (ours - c.module.winners.disparity[0]).abs() > 1e-3;
+  EXPECT_EQ((flipped & ~close).sum().item<int64_t>(), 0) << "winners that flipped without a tie";
+  if (flipped.any().item<bool>()) return;  // refinement spreads a flip by pixels
+  auto map = torch::from_blob(const_cast<float*>(c.runtime.disparity.data()), close.sizes());
+  const auto difference = (map - c.module.disparity[0]).abs();
+  EXPECT_LT(difference.max().item<double>(), 5e-3);
+  EXPECT_LT(difference.median().item<double>(), 2e-4);
+}
+
+class RuntimeParity : public testing::TestWithParam<bool> {};
+
+TEST_P(RuntimeParity, Presets) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{96, 64}, {131, 50}})
+    expect_equal(compare(preset_options("paper"), width, height, GetParam(), false), "paper");
+}
+
+TEST_P(RuntimeParity, EverySwitch) {
+  for (const auto& [name, options] : every_switch())
+    expect_equal(compare(options, 75, 50, GetParam(), false), name);
+}
+
+TEST_P(RuntimeParity, Guided) {
+  ModelOptions options = preset_options("paper");
+  options.fill_seeds = options.subpixel_seeds = true;
+  expect_equal(compare(options, 96, 64, GetParam(), true), "guided");
+}
+
+INSTANTIATE_TEST_SUITE_P(PlainAndFast, RuntimeParity, testing::Bool(),
+                         [](const auto& info) { return info.param ? "fast" : "plain"; });
+
+// Every parameter of the modules and of the runtime, by name and shape.
+TEST(RuntimeParity, Parameters) {
+  auto switches = every_switch();
+  switches.emplace_back("paper", preset_options("paper"));
+  switches.emplace_back("fast", preset_options("fast"));
+  for (const auto& [name, options] : switches) {
+    SCOPED_TRACE(name);
+    std::map<std::string, std::vector<int64_t>> ours, theirs;
+    for (const auto& spec : parameters_of(options)) ours[spec.name] = spec.shape;
+    for (const auto& item : make_network(options, 0)->named_parameters())
+      theirs[item.key()] = item.value().sizes().vec();
+    EXPECT_EQ(ours, theirs);
+  }
+}
+
+TEST(RuntimeParity, PublishedTensors) {
+  NMRF_NEED_SHARED("golden/96x160");
+  const nmrf::LoadedModel model = nmrf::load_model(golden() / "nmrf_random.pth");
+  auto load = [&](const std::string& name) {
+    return test::load_npy(golden() / "96x160" / (name + ".npy"));
+  };
+  KeptTrace trace;
+  const auto run = nmrf::test::run_network(*model.network, to_image(load("left")[0]),
+                                           to_image(load("right")[0]), 2, &trace);
+  auto seeds =
+      torch::from_blob(const_cast<int64_t*>(run.seeds.data()), {1, 12, 20, 4}, torch::kLong);
+  const auto order = test::label_order(seeds, load("label_seeds"));
+  int compared = 0;
+  for (const auto& [name, entry] : trace.entries) {
+    const auto theirs = load(name);
+    auto ours = as_module(name, entry, theirs);
+    if (entry.shape.count == 4 && ours.size(2) == 20) ours = test::reorder_labels(ours, order);
+    if (entry.shape.count == 4 && ours.size(2) != 20) {  // the inner cells of the padded grid
+      WindowPadding padding(12, 20, 6);
+      auto inner = padding.crop(ours);
+      inner.copy_(test::reorder_labels(inner.clone(), order));
+    }
+    if (name == "labels" || name == "prop_head") ours = test::reorder_labels(ours, order);
+    const double tolerance = name.starts_with("refine_") ? 5e-4 : 1e-4;
+    EXPECT_LT(test::report_difference(name, ours, theirs), tolerance) << name;
+    ++compared;
+  }
+  EXPECT_GE(compared, 45);
+  auto map = torch::from_blob(const_cast<float*>(run.disparity.data()), {1, 96, 160});
+  const auto difference = (map - load("disp")).abs();
+  EXPECT_LT(difference.max().item<double>(), 5e-3);
+  EXPECT_LT(difference.median().item<double>(), 2e-4);
+}
+
+TEST(RuntimeParity, PublishedMaps) {
+  NMRF_NEED_SHARED("golden/192x320");
+  const nmrf::LoadedModel model = nmrf::load_model(golden() / "nmrf_random.pth");
+  for (const char* name : {"192x320", "b2_128x192", "375x621"}) {
+    SCOPED_TRACE(name);
+    auto load = [&](const std::string& file) {
+      return test::load_npy(golden() / name / (file + ".npy"));
+    };
+    const auto left = load("left"), right = load("right"), theirs = load("disp");
+    for (int64_t i = 0; i < left.size(0); ++i) {
+      const auto run =
+          nmrf::test::run_network(*model.network, to_image(left[i]), to_image(right[i]), 2);
+      auto map = torch::from_blob(const_cast<float*>(run.disparity.data()),
+                                  {run.disparity.height(), run.disparity.width()})
+                     .narrow(0, 0, left.size(1))
+                     .narrow(1, 0, left.size(2));
+      const auto difference = (map - theirs[i]).abs();
+      const double share = (difference < 1e-2).to(torch::kDouble).mean().item<double>();
+      std::cout << "  " << name << ": " << 100 * share << " % within 1e-2 px, median "
+                << difference.median().item<double>() << "\n";
+      EXPECT_GE(share, 0.97);
+      EXPECT_LT(difference.median().item<double>(), 2e-4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nmrf::train
