@@ -8,13 +8,14 @@
 namespace nmrf::kernels {
 
 // FAST-9: columns begin to end (not included) of a row of 8-bit grey values around which at least 9
-// neighbours of a circle of 16 are all brighter, or all darker, by more than `threshold`. The
-// three rows above and below and three columns to either side must be readable. Writes the columns
-// to `found` and returns their number; up to 64 behind the last may be overwritten.
+// neighbours of a circle of 16 are all brighter, or all darker, by more than `threshold`. The three
+// rows above and below must be readable, from three columns before `begin` to three behind `end`,
+// and 64 behind `begin` where there are fewer columns. Writes the columns to `found`, in order, and
+// returns their number.
 int fast_corners(const std::uint8_t* row, std::ptrdiff_t stride, int begin, int end, int threshold,
                  std::int32_t* found);
 
-// How strong a corner at `pixel` is: the largest threshold with which it is one, plus 1.
+// How strong a corner at `pixel` is: the smallest threshold with which it is none.
 int fast_score(const std::uint8_t* pixel, std::ptrdiff_t stride);
 
 // Descriptors of 256 bits by word: bit 64 k + i of descriptor j is bit i of words[k * step + j].

@@ -113,13 +113,13 @@ std::vector<Corner> strongest_corners(const Grey& image, int threshold) {
   return corners;
 }
 
-float harris(const Grey& image, int column, int row) {
+float harris(const Grey& image, const Corner& corner) {
   constexpr int kRadius = 3;
   constexpr float kTrace = 0.04f;
   const std::ptrdiff_t stride = image.width;
   int xx = 0, yy = 0, xy = 0;
   for (int y = -kRadius; y <= kRadius; ++y) {
-    const std::uint8_t* p = image.row(row + y) + column - kRadius;
+    const std::uint8_t* p = image.row(corner.y + y) + corner.x - kRadius;
     for (int x = 0; x <= 2 * kRadius; ++x, ++p) {
       const int dx =
           2 * (p[1] - p[-1]) + (p[1 - stride] - p[-1 - stride]) + (p[1 + stride] - p[-1 + stride]);
@@ -132,12 +132,6 @@ float harris(const Grey& image, int column, int row) {
   }
   const auto a = static_cast<float>(xx), b = static_cast<float>(yy), c = static_cast<float>(xy);
   return a * b - c * c - kTrace * (a + b) * (a + b);
-}
-
-// The top of the parabola through Harris' measure at -1, 0 and 1.
-float top(float before, float middle, float behind) {
-  const float bend = before - 2 * middle + behind;
-  return bend < 0 ? std::clamp((before - behind) / (2 * bend), -0.5f, 0.5f) : 0.0f;
 }
 
 // The best `count` by `score`; equal ones in the order they came.
@@ -247,18 +241,17 @@ Features find_features(const Grey& image, int count) {
     auto corners = strongest_corners(source, kThreshold);
     if (corners.size() < wanted) corners = strongest_corners(source, kLowThreshold);
     keep_best(corners, 2 * wanted, [](const Corner& corner) { return corner.fast; });
-    for (Corner& corner : corners) corner.harris = harris(source, corner.x, corner.y);
+    for (Corner& corner : corners) corner.harris = harris(source, corner);
     keep_best(corners, wanted, [](const Corner& corner) { return corner.harris; });
     const Grey smooth = blurred(source);
     for (const Corner& corner : corners) {
-      const auto [x, y, fast, middle] = corner;
-      const float dx = top(harris(source, x - 1, y), middle, harris(source, x + 1, y));
-      const float dy = top(harris(source, x, y - 1), middle, harris(source, x, y + 1));
-      auto whole = [](float at, int size, int whole_size) {
-        return (at + 0.5f) * static_cast<float>(whole_size) / static_cast<float>(size) - 0.5f;
-      };
-      result.places.push_back({whole(static_cast<float>(x) + dx, width, image.width),
-                               whole(static_cast<float>(y) + dy, height, image.height)});
+      result.places.push_back(
+          {(static_cast<float>(corner.x) + 0.5f) * static_cast<float>(image.width) /
+                   static_cast<float>(width) -
+               0.5f,
+           (static_cast<float>(corner.y) + 0.5f) * static_cast<float>(image.height) /
+                   static_cast<float>(height) -
+               0.5f});
       describe(smooth, corner, direction(source, corner), all.emplace_back());
     }
   }

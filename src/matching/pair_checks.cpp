@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kWorkingWidth = 1000;  // larger images are reduced to this
 constexpr int kFeatures = 1000;
-constexpr int kMaxHamming = 32;  // of 256 bits; wrong matches lie around 80
+constexpr int kMaxHamming = 32;  // of 256 bits; more would let in matches by chance
 constexpr double kInlier = 1.5;  // working pixels off the fitted vertical offset
 constexpr int kRounds = 300;
 constexpr int kLeastMatches = 40;               // consistent ones
