@@ -17,6 +17,8 @@ class NMRF_API Sequence {
   // The result belongs to the sequence and is valid until the next call. A frame of another size
   // starts anew.
   const Disparity& next(const ImageView& left, const ImageView& right);
+  // The same into a result of the caller's.
+  void next(const ImageView& left, const ImageView& right, Disparity& result);
   // Forgets the frames before, as after a cut.
   void restart();
 

@@ -1,0 +1,101 @@
+/* Files, depth and point clouds in plain C, beside nmrf/nmrf.h, whose rules hold here too.
+ *
+ *   nmrf_io *io = nmrf_io_new();
+ *   nmrf_picture *left = NULL;
+ *   nmrf_image image = {.size = sizeof image};
+ *   if (nmrf_io_read_image(io, "left.png", &left) != NMRF_OK) puts(nmrf_io_message(io));
+ *   nmrf_picture_view(left, &image);
+ *
+ * Link with -lnmrf_io -lnmrf (pkg-config nmrf_io).
+ */
+#ifndef NMRF_NMRF_IO_H
+#define NMRF_NMRF_IO_H
+
+#include "nmrf/nmrf.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Carries the message of the last call; one thread at a time. */
+typedef struct nmrf_io nmrf_io;
+NMRF_API nmrf_io* nmrf_io_new(void); /* NULL: out of memory */
+NMRF_API const char* nmrf_io_message(const nmrf_io* io);
+NMRF_API void nmrf_io_free(nmrf_io* io);
+
+/* An image that owns its pixels. The view is valid until it is freed; image->size must be set. */
+typedef struct nmrf_picture nmrf_picture;
+NMRF_API void nmrf_picture_view(const nmrf_picture* picture, nmrf_image* image);
+NMRF_API void nmrf_picture_free(nmrf_picture* picture);
+
+/* PNG, JPEG, TIFF, PPM/PGM, WebP or BMP as stored; *picture is NULL after a failure. */
+NMRF_API nmrf_status nmrf_io_read_image(nmrf_io* io, const char* path, nmrf_picture** picture);
+/* The format comes from the extension. Files are written under a temporary name and renamed. */
+NMRF_API nmrf_status nmrf_io_write_image(nmrf_io* io, const char* path, const nmrf_image* image);
+
+/* .pfm, .npy, .tiff, .png and .pgm; integers are divided by `divisor` (0: 256). The result has a
+ * disparity map, no confidence and no mask. */
+NMRF_API nmrf_status nmrf_io_read_disparity(nmrf_io* io, const char* path, double divisor,
+                                            nmrf_result* result);
+/* .pfm, .png (16 bit, 256 times the disparity), .npy or .tiff. */
+NMRF_API nmrf_status nmrf_io_write_disparity(nmrf_io* io, const char* path,
+                                             const nmrf_result* result);
+
+/* A rectified pair of pinhole cameras; pixels of the left image, but the baseline. */
+typedef struct nmrf_calibration {
+  size_t size;
+  double fx, fy, cx, cy; /* focal lengths and principal point of the left camera */
+  double doffs;          /* cx of the right camera minus cx of the left one */
+  double baseline;       /* metres */
+  int32_t width, height; /* of the images the numbers hold for; 0: unknown */
+} nmrf_calibration;
+
+/* Middlebury, KITTI, OpenCV, K.txt or stereodemo files, told apart by their content. */
+NMRF_API nmrf_status nmrf_io_read_calibration(nmrf_io* io, const char* path,
+                                              nmrf_calibration* calibration);
+/* The calibration of the images resized by sx and sy. */
+NMRF_API nmrf_status nmrf_io_scale_calibration(nmrf_io* io, double sx, double sy,
+                                               nmrf_calibration* calibration);
+
+/* Depth in metres, +infinity where it is unknown, into a buffer of the result's size; stride in
+ * bytes, 0: no gaps. Pixels that were filled in are unknown unless `filled`. */
+NMRF_API nmrf_status nmrf_io_depth(nmrf_io* io, const nmrf_result* result,
+                                   const nmrf_calibration* calibration, int filled, float* depth,
+                                   ptrdiff_t stride);
+/* The same into a file: .png (16-bit millimetres), .npy, .tiff or .pfm (metres). */
+NMRF_API nmrf_status nmrf_io_write_depth(nmrf_io* io, const char* path, const nmrf_result* result,
+                                         const nmrf_calibration* calibration, int filled);
+
+/* In the frame of the left camera: +x right, +y down, +z forward, metres. */
+typedef struct nmrf_point {
+  float x, y, z;
+  uint8_t red, green, blue, reserved;
+} nmrf_point;
+
+typedef struct nmrf_cloud_options {
+  size_t size;
+  double z_near, z_far;     /* metres; z_far 0: no limit */
+  double edge;              /* drop pixels whose neighbours differ by more px; 0: none */
+  double min_confidence;    /* 0 to 1 */
+  int32_t stride;           /* every n-th pixel and row; 0: 1 */
+  int32_t occluded, filled; /* 1: keep pixels that are hidden in the other view, or filled in */
+  int32_t reserved;         /* 0 */
+} nmrf_cloud_options;
+
+typedef struct nmrf_cloud nmrf_cloud;
+/* image: of the result's size, for the colours. options may be NULL. *cloud is NULL after a
+ * failure. */
+NMRF_API nmrf_status nmrf_io_point_cloud(nmrf_io* io, const nmrf_result* result,
+                                         const nmrf_image* image,
+                                         const nmrf_calibration* calibration,
+                                         const nmrf_cloud_options* options, nmrf_cloud** cloud);
+/* The points, valid until the cloud is freed, and their number. */
+NMRF_API const nmrf_point* nmrf_cloud_points(const nmrf_cloud* cloud, size_t* count);
+NMRF_API nmrf_status nmrf_io_write_ply(nmrf_io* io, const char* path, const nmrf_cloud* cloud);
+NMRF_API void nmrf_cloud_free(nmrf_cloud* cloud);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
