@@ -16,6 +16,7 @@ namespace {
 // The stage a parameter belongs to, by the first part of its name.
 std::string stage_of(const std::string& name) {
   auto first = name.substr(0, name.find('.'));
+  if (first == "image_encoder") return "backbone";
   if (first == "concatconv" || first == "gw") return "gamma";
   if (first == "dpn") return name.rfind("dpn.mlp", 0) == 0 ? "cost volume" : "propagation";
   if (first.rfind("refine", 0) == 0) return "refinement";
@@ -36,7 +37,8 @@ int cmd_info(int argc, char** argv) {
   bool as_json = false;
   CommonOptions common;
   auto* file_option = app.add_option("FILE", path, "Model (.safetensors or .pth)");
-  app.add_option("--preset", preset, "Instead of a file: paper or fast")->excludes(file_option);
+  app.add_option("--preset", preset, "Instead of a file: paper, swin or fast")
+      ->excludes(file_option);
   app.add_option("--size", size, "Image size WxH for the arithmetic")->capture_default_str();
   app.add_option("--set", set, "Change a model option, e.g. seeds.labels=2");
   app.add_flag("--json", as_json, "One JSON object");
@@ -44,7 +46,7 @@ int cmd_info(int argc, char** argv) {
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
   check(!path.empty() || !preset.empty(), ErrorKind::kUsage,
-        "nmrf info needs a model file or --preset paper|fast");
+        "nmrf info needs a model file or --preset paper|swin|fast");
   const auto [width, height] = parse_size(size, 32);
 
   ModelContent model;

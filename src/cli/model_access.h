@@ -13,7 +13,7 @@
 
 namespace nmrf::cli {
 
-// The options of a model file or of "formula:paper", "formula:fast". Throws Error(kModel), and
+// The options of a model file or of "formula:PRESET". Throws Error(kModel), and
 // Error(kUsage) for a preset that does not exist.
 ModelOptions model_options(const std::string& model, const std::vector<std::string>& set = {});
 

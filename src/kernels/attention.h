@@ -15,10 +15,12 @@ inline int64_t padded_depth(int64_t depth) { return depth <= 16 ? 16 : 32; }
 struct Tokens {
   const float* data = nullptr;
   int64_t batch = 0, row = 0, column = 0, label = 0;
+  int64_t outside = 0;  // what pixels outside read, see WindowShape
 };
 struct MutableTokens {
   float* data = nullptr;
   int64_t batch = 0, row = 0, column = 0, label = 0;
+  static constexpr int64_t outside = -1;  // what pixels outside would receive is dropped
 };
 
 // ---- Windows -----------------------------------------------------------------------------------
@@ -27,6 +29,9 @@ struct WindowShape {
   int64_t batch = 0, height = 0, width = 0, labels = 0, heads = 0, depth = 0;
   int64_t window = 0, shift = 0;  // 0 <= shift < window; height and width are multiples of it
   bool own_only = false;          // other labels of the query's pixel are masked
+  // Of the grid only so many rows and columns exist; the pixels outside all read one token. 0: all
+  // exist. The backward pass has no such form.
+  int64_t rows = 0, columns = 0;
   int64_t windows() const { return batch * (height / window) * (width / window); }
   int64_t tokens() const { return window * window * labels; }  // of one window
   int64_t positions() const { return (2 * window - 1) * (2 * window - 1); }
@@ -41,8 +46,8 @@ struct PositionTables {
 };
 
 // Position tables rearranged for the kernels, once a call. `packed` holds window_tables_size
-// floats, 64-byte aligned and zeroed.
-size_t window_tables_size(const WindowShape& shape);
+// floats, 64-byte aligned and zeroed; it has room for the tables that are there.
+size_t window_tables_size(const WindowShape& shape, const PositionTables& tables);
 void pack_window_tables(const WindowShape& shape, const PositionTables& tables, float* packed);
 
 // Gradients of the position tables, each [heads, (2M-1)^2, padded_depth(D)]; bias: [heads,

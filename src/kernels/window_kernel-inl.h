@@ -93,7 +93,7 @@ class WindowKernel {
                bool backward, float* scratch)
       : s_(shape),
         has_(tables),
-        layout_(shape),
+        layout_(shape, tables),
         packed_(packed),
         pixels_(shape.window * shape.window),
         tokens_(pixels_ * shape.labels),
@@ -180,7 +180,9 @@ class WindowKernel {
           add_encodings(panel, count, weight_sums_, rows(head, layout_.value_rows), out_);
         const int64_t* place = &place_out_[slot * padded_ + panel * kQ];
         for (size_t i = 0; i < count; ++i)
-          copy_scaled(out_ + i * kD, s_.depth, row_[i], job.out.data + place[i] + head * s_.depth);
+          if (place[i] >= 0)
+            copy_scaled(out_ + i * kD, s_.depth, row_[i],
+                        job.out.data + place[i] + head * s_.depth);
       }
     });
   }
@@ -277,19 +279,25 @@ class WindowKernel {
   int64_t row_of(int64_t w) const { return w / (s_.width / s_.window) % (s_.height / s_.window); }
   int64_t column_of(int64_t w) const { return w % (s_.width / s_.window); }
 
-  // Where the tokens of window `w` lie in a tensor; beyond the last token that one again.
+  // Where the tokens of window `w` lie in a tensor; beyond the last token that one again. Negative:
+  // nowhere.
   template <class Grid>
   HWY_NOINLINE void locate(int64_t w, const Grid& grid, int64_t* place) {
     const int64_t image = w / (s_.height / s_.window * (s_.width / s_.window));
     auto wrap = [](int64_t at, int64_t size) { return at < size ? at : at - size; };
     const int64_t top = row_of(w) * s_.window + s_.shift,
                   left = column_of(w) * s_.window + s_.shift;
+    const int64_t rows = s_.rows > 0 ? s_.rows : s_.height,
+                  columns = s_.columns > 0 ? s_.columns : s_.width;
     size_t t = 0;
     for (int64_t y = 0; y < s_.window; ++y) {
-      const int64_t line = image * grid.batch + wrap(top + y, s_.height) * grid.row;
+      const int64_t row = wrap(top + y, s_.height);
       for (int64_t x = 0; x < s_.window; ++x) {
-        const int64_t at = line + wrap(left + x, s_.width) * grid.column;
-        for (int64_t l = 0; l < s_.labels; ++l) place[t++] = at + l * grid.label;
+        const int64_t column = wrap(left + x, s_.width);
+        const bool exists = row < rows && column < columns;
+        const int64_t at = image * grid.batch + row * grid.row + column * grid.column;
+        for (int64_t l = 0; l < s_.labels; ++l)
+          place[t++] = exists ? at + l * grid.label : grid.outside;
       }
     }
     for (; t < padded_; ++t) place[t] = place[tokens_ - 1];
@@ -342,6 +350,10 @@ class WindowKernel {
 
   void prepare_positions(int64_t head) {
     const float* base = packed_ + head * layout_.head;
+    // A fixed bias alone is the same in every window.
+    const bool fixed = has_.bias && !has_.key && !has_.query;
+    if (fixed && head == prepared_head_) return;
+    prepared_head_ = head;
     if (has_.key || has_.bias)
       products_by_key_pixel(q_, has_.key ? base + layout_.key_sheet : nullptr,
                             has_.bias ? base + layout_.bias_sheet : nullptr, by_key_pixel_);
@@ -587,6 +599,7 @@ class WindowKernel {
   float scale_;
   size_t size_ = 0;
   bool mixed_ = false;
+  int64_t prepared_head_ = -1;  // whose position terms are at hand
 
   float *q_, *k_, *v_;     // [tokens][kD]; q_ times scale * log2(e)
   float* query_panels_;    // [panels][kD][kQ]

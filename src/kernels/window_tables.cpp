@@ -37,24 +37,24 @@ void pack_rows(const WindowShape& s, const WindowTableLayout& layout, const floa
 
 }  // namespace
 
-WindowTableLayout::WindowTableLayout(const WindowShape& s) {
+WindowTableLayout::WindowTableLayout(const WindowShape& s, const PositionTables& tables) {
   const size_t m = s.window;
   depth = padded_depth(s.depth);
   columns = round_up((m - 1) * m + round_up(m * m));
   const size_t sheet = m * depth * columns, rows = round_up(s.positions() * depth);
   size_t at = 0;
-  auto place = [&](size_t size) {
+  auto place = [&](const float* table, size_t size) {
     const size_t here = at;
-    at += size;
+    if (table) at += size;
     return here;
   };
-  query_sheet = place(sheet);
-  key_sheet = place(sheet);
-  value_rows = place(rows);
-  bias_sheet = place(m * columns);
-  value_sheet = place(sheet);
-  query_rows = place(rows);
-  key_rows = place(rows);
+  query_sheet = place(tables.query, sheet);
+  key_sheet = place(tables.key, sheet);
+  value_rows = place(tables.value, rows);
+  bias_sheet = place(tables.bias, m * columns);
+  value_sheet = place(tables.value, sheet);
+  query_rows = place(tables.query, rows);
+  key_rows = place(tables.key, rows);
   head = at;
 }
 
@@ -62,12 +62,12 @@ WindowTableLayout::WindowTableLayout(const WindowShape& s) {
 double query_factor(int64_t depth) { return 1.0 / std::sqrt(static_cast<double>(depth)); }
 double key_factor() { return 0.693147180559945309417; }
 
-size_t window_tables_size(const WindowShape& shape) {
-  return WindowTableLayout(shape).head * shape.heads;
+size_t window_tables_size(const WindowShape& shape, const PositionTables& tables) {
+  return WindowTableLayout(shape, tables).head * shape.heads;
 }
 
 void pack_window_tables(const WindowShape& s, const PositionTables& tables, float* packed) {
-  const WindowTableLayout layout(s);
+  const WindowTableLayout layout(s, tables);
   // Queries carry the scale of the logits; the products of keys with r^q take it from the table.
   const float scale = kLog2E / std::sqrt(static_cast<float>(s.depth));
   for (int64_t head = 0; head < s.heads; ++head) {

@@ -11,7 +11,7 @@ namespace nmrf::kernels {
 // Sheet x serves the tokens in column x of the window; the M * M encodings a token in row y needs
 // lie side by side from column (M - 1 - y) * M on, in the order of the other pixels.
 struct WindowTableLayout {
-  explicit WindowTableLayout(const WindowShape& shape);
+  WindowTableLayout(const WindowShape& shape, const PositionTables& tables);
 
   size_t depth;                                            // kD
   size_t columns;                                          // stride of a sheet's rows

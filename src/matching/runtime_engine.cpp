@@ -15,12 +15,11 @@ namespace {
 constexpr int kLeastSide = 32;          // of the images of a pass
 constexpr std::size_t kMostPlans = 16;  // kept per call
 
-int padded(int size) { return (size + 7) / 8 * 8; }
-
-// 8-bit RGB as floats of 0 to 255, replicate-padded at the right and the bottom to multiples of 8.
-FeatureMap to_floats(Context& context, const Image& image) {
+// 8-bit RGB as floats of 0 to 255, replicate-padded at the right and the bottom to the sizes the
+// network takes.
+FeatureMap to_floats(Context& context, const Image& image, const ModelOptions& options) {
   const int width = image.width(), height = image.height();
-  FeatureMap result = context.map(padded(height), padded(width), 3);
+  FeatureMap result = context.map(options.aligned(height), options.aligned(width), 3);
   context.share(result.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y) {
       const std::uint8_t* from = image.row(std::min(static_cast<int>(y), height - 1));
@@ -33,10 +32,10 @@ FeatureMap to_floats(Context& context, const Image& image) {
   return result;
 }
 
-// Means of 2 x 2 pixels, replicate-padded to multiples of 8.
-FeatureMap halved(Context& context, const FeatureMap& image) {
+// Means of 2 x 2 pixels, replicate-padded likewise.
+FeatureMap halved(Context& context, const FeatureMap& image, const ModelOptions& options) {
   const std::int64_t height = image.height / 2, width = image.width / 2;
-  FeatureMap result = context.map((height + 7) / 8 * 8, (width + 7) / 8 * 8, 3);
+  FeatureMap result = context.map(options.aligned(height), options.aligned(width), 3);
   context.share(result.height, 4, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y) {
       const std::int64_t from = std::min(y, height - 1);
@@ -116,8 +115,9 @@ class RuntimePass : public EnginePass {
 
   // result: null while planning.
   void forward(Context& context, const PassInput& input, Guide guide, Disparity* result) const {
-    const FeatureMap left = to_floats(context, *input.left);
-    const FeatureMap right = to_floats(context, *input.right);
+    const ModelOptions& options = network_.options();
+    const FeatureMap left = to_floats(context, *input.left, options);
+    const FeatureMap right = to_floats(context, *input.right, options);
     const Buffer<float> guide_map = make_guide(context, input, guide, left, right);
     const NetworkOutput out =
         network_.forward(context, left, right, guide_map.data(), guide != Guide::kNone);
@@ -151,7 +151,8 @@ class RuntimePass : public EnginePass {
       });
       return result;
     }
-    const FeatureMap half_left = halved(context, left), half_right = halved(context, right);
+    const FeatureMap half_left = halved(context, left, network_.options()),
+                     half_right = halved(context, right, network_.options());
     const NetworkOutput half = network_.forward(context, half_left, half_right);
     context.share(height, 16, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t y = begin; y < end; ++y) {

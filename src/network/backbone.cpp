@@ -65,7 +65,18 @@ Backbone::Backbone(Parameters& parameters, const ModelOptions& o)
       }()),
       conv2_(parameters, "backbone.conv2", o.backbone_stage3, o.feature_channels, 1, 1, true) {}
 
-FeatureMaps Backbone::forward(Context& context, FeatureMap image) const {
+FeatureMap half_map(Context& context, const FeatureMap& map) {
+  FeatureMap half = context.map(map.height / 2, map.width / 2, map.channels);
+  context.share(half.height, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    kernels::average_2x2(map.values.data(), map.width, map.channels, half.values.data(), begin,
+                         end);
+  });
+  return half;
+}
+
+FeatureMaps Backbone::forward(Context& context, const FeatureMap& rgb) const {
+  FeatureMap image =
+      scaled_image(context, rgb, [](float value, std::int64_t) { return value / 255.0f * 2 - 1; });
   const std::int64_t height = conv1_.out_size(image.height), width = conv1_.out_size(image.width);
   FeatureMap x = context.map(height, width, conv1_.out());
   {
@@ -86,11 +97,7 @@ FeatureMaps Backbone::forward(Context& context, FeatureMap image) const {
   maps.fine = context.map(x.height, x.width, conv2_.out());
   conv2_.forward(context, {x.values.data()}, x.height, x.width, maps.fine.values.data());
   x = {};
-  maps.coarse = context.map(maps.fine.height / 2, maps.fine.width / 2, conv2_.out());
-  context.share(maps.coarse.height, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    kernels::average_2x2(maps.fine.values.data(), maps.fine.width, conv2_.out(),
-                         maps.coarse.values.data(), begin, end);
-  });
+  maps.coarse = half_map(context, maps.fine);
   return maps;
 }
 

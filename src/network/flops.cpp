@@ -11,7 +11,7 @@ std::vector<StageCost> count_flops(const ModelOptions& options, int width, int h
   Arena arena(none);
   arena.begin_planning();
   Context context(arena, /*threads=*/1);
-  const std::int64_t w = (width + 7) / 8 * 8, h = (height + 7) / 8 * 8;
+  const std::int64_t w = options.aligned(width), h = options.aligned(height);
   const FeatureMap left = context.map(h, w, 3), right = context.map(h, w, 3);
   network.forward(context, left, right);
   return context.costs();

@@ -13,7 +13,6 @@
 namespace nmrf {
 namespace {
 
-constexpr float kNormEps = 1e-5f;
 constexpr std::int64_t kTile = 12;  // rows of a register tile
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -27,13 +26,12 @@ void share_rows(Context& context, std::int64_t rows, std::int64_t labels, const 
   });
 }
 
-// LayerNorm `name`: weight and bias.
-void take_layer_norm(Parameters& parameters, Packed& packed, const std::string& name,
+void take_layer_norm(Parameters& parameters, Packed& packed, const NormSpec& norm,
                      std::int64_t channels, const float*& weight, const float*& bias, float& eps) {
-  if (name.empty()) return;
-  weight = packed.copy(parameters.take(name + ".weight", {channels}));
-  bias = packed.copy(parameters.take(name + ".bias", {channels}));
-  eps = kNormEps;
+  if (norm.name.empty()) return;
+  weight = packed.copy(parameters.take(norm.name + ".weight", {channels}));
+  bias = packed.copy(parameters.take(norm.name + ".bias", {channels}));
+  eps = norm.eps;
 }
 
 }  // namespace
@@ -78,7 +76,7 @@ Convolution::Convolution(Parameters& parameters, const std::string& name, std::i
     conv::winograd_weights(weight.data(), size(out), size(in), packed, 0, size(in));
     weights_ = packed;
   } else {
-    const conv::Direct op{1, 1, 1,        size(in), size(kernel), size(stride), size(kernel / 2),
+    const conv::Direct op{1, 1, 1,        size(in), size(kernel), size(stride), size(padding()),
                           1, 1, size(out)};
     float* packed = packed_.take(conv::direct_weights_size(op));
     conv::direct_weights(op, weight.data(), packed);
@@ -98,7 +96,7 @@ void Convolution::forward(Context& context, const conv::Source& x, std::int64_t 
                             size(in_),
                             size(kernel_),
                             size(stride_),
-                            size(kernel_ / 2),
+                            size(padding()),
                             size(out_height),
                             size(out_width),
                             size(out_)};
@@ -146,7 +144,7 @@ FeatureMap Projection::forward(Context& context, const FeatureMap& x) const {
 
 // ---- Tokens ------------------------------------------------------------------------------------
 
-TokenProjection::TokenProjection(Parameters& parameters, const std::string& norm,
+TokenProjection::TokenProjection(Parameters& parameters, const NormSpec& norm,
                                  std::int64_t channels, std::int64_t extra, std::int64_t labels,
                                  const std::vector<LinearSpec>& maps) {
   map_.channels = size(channels);
@@ -272,6 +270,16 @@ WindowPadding::WindowPadding(std::int64_t h, std::int64_t w, std::int64_t window
   bottom = more_rows - top;
   left = more_columns / 2;
   right = more_columns - left;
+}
+
+void run_windows(Context& context, const kernels::WindowForward& job) {
+  const auto room = static_cast<std::int64_t>(kernels::window_forward_scratch(job.shape));
+  Buffer<float> scratch = context.take(context.threads() * room);
+  context.share(job.shape.windows(), 1, [&](std::int64_t begin, std::int64_t end, int slot) {
+    float* own = scratch.data() + slot * room;
+    std::fill(own, own + room, 0.0f);
+    kernels::window_forward(job, begin, end, own);
+  });
 }
 
 void WindowPadding::clear_border(Context& context, float* grid, std::int64_t channels) const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attention.h"
 #include "kernels/maps.h"
 #include "kernels/tiles.h"
 #include "kernels/token_mlp.h"
@@ -42,7 +43,10 @@ struct NormValues {
 };
 NormValues take_norm(Context& context, std::int64_t channels);
 
-// A square convolution with zeros around the map.
+constexpr float kNormEps = 1e-5f;
+
+// A square convolution. Around the map there are zeros for half of an odd kernel; an even one cuts
+// the map into patches.
 class Convolution {
  public:
   // Parameters `name`.weight [out, in, kernel, kernel] and, with a bias, `name`.bias.
@@ -51,13 +55,14 @@ class Convolution {
 
   std::int64_t out() const { return out_; }
   std::int64_t out_size(std::int64_t size) const {
-    return (size + 2 * (kernel_ / 2) - kernel_) / stride_ + 1;
+    return (size + 2 * padding() - kernel_) / stride_ + 1;
   }
   // y: [out_size(height), out_size(width), out]. norm, unless null, receives mean and scale of y.
   void forward(Context& context, const conv::Source& x, std::int64_t height, std::int64_t width,
                float* y, const NormValues* norm = nullptr) const;
 
  private:
+  std::int64_t padding() const { return kernel_ % 2 == 0 ? 0 : kernel_ / 2; }
   bool winograd() const { return kernel_ == 3 && stride_ == 1 && !bias_; }
 
   std::int64_t in_, out_, kernel_, stride_;
@@ -78,6 +83,22 @@ class Projection {
   Convolution conv3_, conv1_;
 };
 
+// Tokens of a map, a row each.
+inline tokens::InputRows rows_of(const FeatureMap& map) {
+  return {map.values.data(), static_cast<std::size_t>(map.channels)};
+}
+inline tokens::OutputRows rows_of(FeatureMap& map) {
+  return {map.values.data(), static_cast<std::size_t>(map.channels)};
+}
+
+// A LayerNorm: `name`.weight, `name`.bias; no name, no norm.
+struct NormSpec {
+  NormSpec(std::string norm = {}, float epsilon = kNormEps) : name(std::move(norm)), eps(epsilon) {}
+  NormSpec(const char* norm) : name(norm) {}
+  std::string name;
+  float eps = kNormEps;
+};
+
 // A Linear of a message passing step: `name`.weight [out, in], `name`.bias.
 struct LinearSpec {
   std::string name;
@@ -89,8 +110,8 @@ struct LinearSpec {
 // One to three linear maps of normalised tokens; see kernels/token_projection.h.
 class TokenProjection {
  public:
-  // norm: name of a LayerNorm, or empty. labels > 1: so many rows share a row of extra.
-  TokenProjection(Parameters& parameters, const std::string& norm, std::int64_t channels,
+  // labels > 1: so many rows share a row of extra.
+  TokenProjection(Parameters& parameters, const NormSpec& norm, std::int64_t channels,
                   std::int64_t extra, std::int64_t labels, const std::vector<LinearSpec>& maps);
   // Rows of x; y: one output per map. The residual is added to the first.
   void forward(Context& context, std::int64_t rows, tokens::InputRows x, tokens::InputRows extra,
@@ -134,6 +155,9 @@ TokenMlp make_mlp(Parameters& parameters, const std::string& name, std::int64_t 
 // Linear, ReLU, Linear, ReLU, Linear on normalised tokens: the heads that decode an embedding.
 TokenMlp make_head(Parameters& parameters, const std::string& name, std::int64_t channels,
                    std::int64_t out, const std::string& norm);
+
+// Attention in windows, shared among the threads.
+void run_windows(Context& context, const kernels::WindowForward& job);
 
 // A zero border that makes a grid a multiple of a window, half (rounded down) of it at the top and
 // the left.

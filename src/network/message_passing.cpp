@@ -103,13 +103,7 @@ void window_attention(Context& context, const TokenGrid& grid, std::int64_t head
   job.packed = packed;
   job.qkv = tokens_of(grid, qkv, 3 * grid.channels);
   job.out = tokens_of(grid, message, grid.channels);
-  const auto room = static_cast<std::int64_t>(kernels::window_forward_scratch(job.shape));
-  Buffer<float> scratch = context.take(context.threads() * room);
-  context.share(job.shape.windows(), 1, [&](std::int64_t begin, std::int64_t end, int slot) {
-    float* own = scratch.data() + slot * room;
-    std::fill(own, own + room, 0.0f);
-    kernels::window_forward(job, begin, end, own);
-  });
+  run_windows(context, job);
 }
 
 NeighbourEdgesStep::NeighbourEdgesStep(Parameters& parameters, const std::string& name,
@@ -163,7 +157,7 @@ void NeighbourEdgesStep::pack_tables(Parameters& parameters, const std::string& 
     value = part(parts - 1);
     tables.value = value.data();
   }
-  const std::size_t size = kernels::window_tables_size(shape);
+  const std::size_t size = kernels::window_tables_size(shape, tables);
   float* packed = packed_.take(size);
   std::fill(packed, packed + size, 0.0f);
   kernels::pack_window_tables(shape, tables, packed);

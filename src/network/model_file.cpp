@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/check.h"
@@ -29,6 +30,32 @@ int count_layers(const TensorFile& file, const std::string& prefix) {
   }))
     ++layers;
   return layers;
+}
+
+// The authors' files with a Swin-T backbone.
+bool is_swin(const TensorFile& file) {
+  return std::any_of(file.tensors.begin(), file.tensors.end(), [](const StoredTensor& tensor) {
+    return tensor.name.starts_with("image_encoder.");
+  });
+}
+
+// Files of Swin-T carry the scaling of the images; another one than that of the network would go
+// unnoticed.
+void check_scaling(const TensorFile& file, const std::string& path) {
+  auto check_values = [&](const char* name, std::span<const float, 3> expected) {
+    const StoredTensor* tensor = file.find(name);
+    if (!tensor) return;
+    const auto values = is_floating(tensor->dtype) ? to_floats(*tensor) : std::vector<float>();
+    check(values.size() == expected.size() &&
+              std::equal(values.begin(), values.end(), expected.begin(),
+                         [](float a, float b) { return std::abs(a - b) <= 1e-4f * b; }),
+          ErrorKind::kModel,
+          "{}: '{}' is not the scaling of images that this network has ({}); the weights were "
+          "trained for other inputs",
+          path, name, fmt::join(expected, ", "));
+  };
+  check_values("image_encoder.mean", SwinEncoder::kMean);
+  check_values("image_encoder.std", SwinEncoder::kDeviation);
 }
 
 // A size of the network as the tensors of a file tell it; 0 when they do not.
@@ -95,15 +122,18 @@ ModelOptions options_of(const TensorFile& file, const std::string& path) {
       fail(ErrorKind::kModel, "{}: model options: {}", path, error.what());
     }
   } else {
-    check(file.find("backbone.conv1.weight") != nullptr, ErrorKind::kModel,
-          "{}: holds no NMRF network: there is no tensor 'backbone.conv1.weight' among its {} "
-          "tensors and no model options in its metadata",
+    if (is_swin(file)) options = preset_options("swin");
+    check(is_swin(file) || file.find("backbone.conv1.weight") != nullptr, ErrorKind::kModel,
+          "{}: holds no NMRF network: there is neither a tensor 'backbone.conv1.weight' nor one "
+          "that begins with 'image_encoder.' among its {} tensors, and no model options in its "
+          "metadata",
           path, file.tensors.size());
     // The authors' files carry no sizes; the tensors do, but for k and max_disp.
     for (const auto& [field, size] : sizes_of(file))
       if (size > 0) options.*field = size;
     if (count_layers(file, "refinement.layers.") == 0) options.refinements = 0;
   }
+  if (options.backbone == BackboneKind::kSwinT) check_scaling(file, path);
   try {
     options.validate();
   } catch (const Error& error) {

@@ -33,8 +33,8 @@ struct LoadedModel {
 };
 
 // Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel)
-// that lists them. "formula:paper" and "formula:fast" give untrained weights by formula. `set`
-// changes model options before the network is built ("seeds.labels=2"): a change that asks for
+// that lists them. "formula:PRESET" gives untrained weights by formula. `set` changes model
+// options before the network is built ("seeds.labels=2"): a change that asks for
 // weights the file does not have is an Error(kModel), weights that fall out of use are left.
 LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set = {});
 // The same from the bytes of a file; `name` stands for it in messages.

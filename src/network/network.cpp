@@ -5,18 +5,6 @@
 namespace nmrf {
 namespace {
 
-// 0 to 255 becomes -1 to 1.
-FeatureMap scaled(Context& context, const FeatureMap& image) {
-  FeatureMap result = context.map(image.height, image.width, image.channels);
-  const std::int64_t row = image.width * image.channels;
-  context.share(image.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
-    const float* from = image.values.data();
-    float* to = result.values.data();
-    for (std::int64_t i = begin * row; i < end * row; ++i) to[i] = from[i] / 255.0f * 2 - 1;
-  });
-  return result;
-}
-
 BlendImage blend_image(Context& context, const FeatureMap& image) {
   const std::int64_t height = image.height, width = image.width, h = height / 4, w = width / 4;
   BlendImage result{context.take(3 * height * width), context.take(3 * h * w)};
@@ -48,11 +36,16 @@ void median_start(Context& context, const float* map, std::int64_t h, std::int64
   });
 }
 
+std::variant<Backbone, SwinEncoder> make_backbone(Parameters& parameters, const ModelOptions& o) {
+  if (o.backbone == BackboneKind::kSwinT) return SwinEncoder(parameters, o.feature_channels);
+  return Backbone(parameters, o);
+}
+
 }  // namespace
 
 Network::Network(Parameters& parameters, const ModelOptions& o)
     : options_((o.validate(), o)),
-      backbone_(parameters, o),
+      backbone_(make_backbone(parameters, o)),
       cost_score_(parameters, o),
       propagation_(parameters, o),
       projections_(parameters, o),
@@ -71,6 +64,12 @@ void Network::set_max_disp(int max_disp) {
   options_ = changed;
 }
 
+FeatureMaps Network::features(Context& context, const FeatureMap& image, const char* view) const {
+  if (const auto* swin = std::get_if<SwinEncoder>(&backbone_))
+    return swin->forward(context, image, view);
+  return std::get<Backbone>(backbone_).forward(context, image);
+}
+
 NetworkOutput Network::forward(Context& context, const FeatureMap& left, const FeatureMap& right,
                                const float* guide, bool guided) const {
   NetworkOutput out;
@@ -79,8 +78,8 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
   FeatureMaps left_maps, right_maps;
   {
     Stage stage(context, "backbone");
-    left_maps = backbone_.forward(context, scaled(context, left));
-    right_maps = backbone_.forward(context, scaled(context, right));
+    left_maps = features(context, left, "");
+    right_maps = features(context, right, "_right");
   }
   context.record("fmap4", left_maps.fine);
   context.record("fmap8", left_maps.coarse);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "network/backbone.h"
@@ -12,10 +13,11 @@
 #include "network/options.h"
 #include "network/refinement.h"
 #include "network/seed_propagation.h"
+#include "network/swin_encoder.h"
 
 namespace nmrf {
 
-// H, W: the padded size (multiples of 8).
+// H, W: the padded size (multiples of ModelOptions::alignment).
 struct NetworkOutput {
   Buffer<float> disparity;     // [H, W] px
   Buffer<float> confidence;    // [H, W]: posterior probability of the winning label
@@ -27,8 +29,9 @@ class Network {
  public:
   Network(Parameters& parameters, const ModelOptions& options);
 
-  // left, right: [H, W, 3] RGB 0 to 255, H and W multiples of 8 and at least 32. guide: a map [H,
-  // W] in px found before at another size (extension seed completion); unused unless `guided`.
+  // left, right: [H, W, 3] RGB 0 to 255, H and W multiples of the alignment and at least 32. guide:
+  // a map [H, W] in px found before at another size (extension seed completion); unused unless
+  // `guided`.
   NetworkOutput forward(Context& context, const FeatureMap& left, const FeatureMap& right,
                         const float* guide = nullptr, bool guided = false) const;
 
@@ -37,8 +40,11 @@ class Network {
   void set_max_disp(int max_disp);
 
  private:
+  // `view` ends the names of traces.
+  FeatureMaps features(Context& context, const FeatureMap& image, const char* view) const;
+
   ModelOptions options_;
-  Backbone backbone_;
+  std::variant<Backbone, SwinEncoder> backbone_;
   CostScore cost_score_;
   SeedPropagation propagation_;
   MatchingProjections projections_;

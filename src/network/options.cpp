@@ -40,6 +40,13 @@ ModelOptions fast_options() {
   return o;
 }
 
+ModelOptions swin_options() {
+  ModelOptions o;
+  o.backbone = BackboneKind::kSwinT;
+  o.feature_channels = ModelOptions::swin_features;
+  return o;
+}
+
 void require(bool ok, const char* field, int value, const char* rule) {
   check(ok, ErrorKind::kModel, "model option {} is {}; it must be {}", field, value, rule);
 }
@@ -56,6 +63,8 @@ void ModelOptions::validate() const {
   positive("backbone.stage2", backbone_stage2);
   positive("backbone.stage3", backbone_stage3);
   positive("backbone.features", feature_channels);
+  require(backbone != BackboneKind::kSwinT || feature_channels == swin_features,
+          "backbone.features", feature_channels, "128 where backbone.kind is swin-t");
   positive("seeds.groups", cost_groups);
   positive("seeds.hidden1", cost_hidden1);
   positive("seeds.hidden2", cost_hidden2);
@@ -120,12 +129,13 @@ void ModelOptions::validate() const {
   require(median >= 0 && median <= most_radius, "match.median", median, "0 to 16");
 }
 
-std::vector<std::string> preset_names() { return {"paper", "fast"}; }
+std::vector<std::string> preset_names() { return {"paper", "swin", "fast"}; }
 
 ModelOptions preset_options(const std::string& name) {
   if (name == "paper") return ModelOptions{};
   if (name == "fast") return fast_options();
-  fail(ErrorKind::kUsage, "there is no preset '{}'; the presets are paper and fast", name);
+  if (name == "swin") return swin_options();
+  fail(ErrorKind::kUsage, "there is no preset '{}'; the presets are paper, swin and fast", name);
 }
 
 }  // namespace nmrf

@@ -8,6 +8,18 @@
 
 namespace nmrf {
 
+// What makes the feature maps of an image.
+enum class BackboneKind {
+  kResnet,  // the local feature CNN of the paper
+  kSwinT,   // Swin-T with a deformable-attention neck, the authors' later network
+};
+
+template <>
+struct EnumNames<BackboneKind> {
+  static constexpr std::array<std::pair<BackboneKind, const char*>, 2> values{
+      {{BackboneKind::kResnet, "resnet"}, {BackboneKind::kSwinT, "swin-t"}}};
+};
+
 // Whether and how the labels of one pixel exchange messages (paper Table 5).
 enum class SelfEdges {
   kNone,    // labels of one pixel do not see each other
@@ -36,7 +48,9 @@ struct EnumNames<SeedNeighbourhood> {
 // The defaults are the published network, preset `paper`. A model file carries these in its
 // metadata.
 struct ModelOptions {
+  BackboneKind backbone = BackboneKind::kResnet;
   // Local feature CNN: channels of the stem, of the three residual stages and of the feature maps.
+  // Swin-T has fixed sizes and 128 feature channels.
   int backbone_stem = 64;
   int backbone_stage1 = 64;
   int backbone_stage2 = 96;
@@ -106,6 +120,7 @@ struct ModelOptions {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
+    visit("backbone.kind", self.backbone, "resnet or swin-t");
     visit("backbone.stem", self.backbone_stem, "channels of the stem");
     visit("backbone.stage1", self.backbone_stage1, "channels of residual stage 1 (1/2)");
     visit("backbone.stage2", self.backbone_stage2, "channels of residual stage 2 (1/4)");
@@ -154,9 +169,16 @@ struct ModelOptions {
     visit("match.median", self.median, "px: radius of the edge-aware weighted median; 0: none");
   }
 
-  static constexpr int most_radius = 16;   // of match.fill and match.median
-  static constexpr int most_depth = 32;    // channels of an attention head
-  static constexpr int blend_hidden = 12;  // channels of refinement.blend
+  static constexpr int most_radius = 16;     // of match.fill and match.median
+  static constexpr int most_depth = 32;      // channels of an attention head
+  static constexpr int blend_hidden = 12;    // channels of refinement.blend
+  static constexpr int swin_features = 128;  // feature channels of Swin-T
+
+  // Sides of an image are padded to a multiple of this.
+  int alignment() const { return backbone == BackboneKind::kSwinT ? 32 : 8; }
+  std::int64_t aligned(std::int64_t size) const {
+    return (size + alignment() - 1) / alignment() * alignment();
+  }
 
   // Planes of the cost volume: one per coarse pixel.
   int planes() const { return max_disp / 8; }
@@ -169,8 +191,8 @@ struct ModelOptions {
   void validate() const;
 };
 
-// `paper` (the published sizes) or `fast` (for CPUs and small robots); throws Error(kUsage) naming
-// the presets otherwise.
+// `paper` (the published sizes), `swin` (the same with a Swin-T backbone) or `fast` (for CPUs and
+// small robots); throws Error(kUsage) naming the presets otherwise.
 ModelOptions preset_options(const std::string& name);
 std::vector<std::string> preset_names();
 

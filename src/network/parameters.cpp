@@ -11,7 +11,8 @@ namespace {
 
 // Buffers of the authors' files that hold nothing learned.
 bool is_known_buffer(const std::string& name) {
-  return name.ends_with("relative_position_index") || name == "device_indicator_tensor";
+  return name.ends_with("relative_position_index") || name == "device_indicator_tensor" ||
+         name == "image_encoder.mean" || name == "image_encoder.std";
 }
 
 std::string listed(const std::vector<std::string>& names, std::size_t most = 8) {

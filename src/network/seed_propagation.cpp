@@ -53,14 +53,6 @@ SeedStep::SeedStep(Parameters& parameters, const std::string& name, const ModelO
                                  : side == 0 ? tap(channel, t, 1)
                                              : tap(channel, 1, t));
   }
-  if (!cross_ && !filters_[0].empty()) {
-    kernels::WindowShape shape;
-    shape.heads = heads_, shape.depth = o.propagation_channels / heads_, shape.window = window_;
-    const std::size_t size = kernels::window_tables_size(shape);
-    float* zeros = packed_.take(size);
-    std::fill(zeros, zeros + size, 0.0f);
-    no_tables_ = zeros;
-  }
 }
 
 void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv, float* message) const {
@@ -105,7 +97,7 @@ void SeedStep::local(Context& context, const TokenGrid& x, const float* qkv, flo
                      width = x.padding.padded_width();
   context.count(&StageCost::attention, 4.0 * static_cast<double>(x.rows() * window_ * window_ * k) *
                                            static_cast<double>(c));
-  window_attention(context, x, heads_, window_, shift_, /*own_only=*/true, {}, no_tables_, qkv,
+  window_attention(context, x, heads_, window_, shift_, /*own_only=*/true, {}, nullptr, qkv,
                    message);
   // The locally-enhanced term: of the eight neighbours the sum over their labels, of the pixel
   // itself the label.

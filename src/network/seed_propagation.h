@@ -31,8 +31,6 @@ class SeedStep {
   bool cross_;
   TokenProjection qkv_;
   TokenMlp mlp_;
-  Packed packed_;
-  const float* no_tables_ = nullptr;
   std::vector<float> filters_[2];  // cross: [3, C/2] along the column, the row; local: [3, 3, C]
 };
 

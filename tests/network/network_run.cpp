@@ -5,8 +5,9 @@
 namespace nmrf::test {
 namespace {
 
-FeatureMap padded(Context& context, const Image& image) {
-  const int width = (image.width() + 7) / 8 * 8, height = (image.height() + 7) / 8 * 8;
+FeatureMap padded(Context& context, const Image& image, const ModelOptions& options) {
+  const int width = static_cast<int>(options.aligned(image.width())),
+            height = static_cast<int>(options.aligned(image.height()));
   FeatureMap result = context.map(height, width, 3);
   context.share(1, 1, [&](std::int64_t, std::int64_t, int) {
     for (int y = 0; y < height; ++y)
@@ -27,7 +28,8 @@ NetworkRun run_network(const Network& network, const Image& left, const Image& r
   Arena arena(block);
   NetworkRun result;
   auto forward = [&](Context& context) {
-    const FeatureMap a = padded(context, left), b = padded(context, right);
+    const FeatureMap a = padded(context, left, network.options()),
+                     b = padded(context, right, network.options());
     const NetworkOutput out = network.forward(context, a, b, guide.data(), !guide.empty());
     if (context.planning()) return;
     result.disparity = FloatMap(static_cast<int>(a.width), static_cast<int>(a.height));

@@ -32,7 +32,7 @@ struct NetworkRun {
   std::vector<float> labels;
 };
 
-// image: replicate-padded to multiples of 8. guide: of the padded size, or empty.
+// image: replicate-padded to the sizes the network takes. guide: of the padded size, or empty.
 NetworkRun run_network(const Network& network, const Image& left, const Image& right,
                        int threads = 1, Trace* trace = nullptr, const FloatMap& guide = {});
 

@@ -55,7 +55,7 @@ struct Tables {
         key(contiguous_or_undefined(position.key)),
         value(contiguous_or_undefined(position.value)),
         bias(contiguous_or_undefined(position.bias)),
-        packed(scratch(kernels::window_tables_size(shape))) {
+        packed(scratch(kernels::window_tables_size(shape, pointers()))) {
     kernels::pack_window_tables(shape, pointers(), packed.data_ptr<float>());
   }
   kernels::PositionTables pointers() const {
