@@ -3,13 +3,15 @@
 # make build    only build; the command is build/release/nmrf
 # make install  build and install (DESTDIR, PREFIX=/usr/local)
 # make asan     the tests under the address and undefined-behaviour sanitizers
-# Only demo and test call the package manager, and say so. PRESET=runtime builds no more than matching
+# make python   the Python package as a wheel, into out/python
+# Only demo, test and python call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan lint install clean
+.PHONY: demo test build asan lint install python clean
 
 demo:
 	scripts/setup runtime
@@ -39,5 +41,10 @@ lint:
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
+python:
+	scripts/setup python
+	$(PYTHON) -m pip wheel . --no-build-isolation --no-deps -q -w out/python
+	@ls -sh out/python/*.whl
+
 clean:
-	rm -rf build out
+	rm -rf build out nmrf.egg-info
