@@ -13,7 +13,7 @@ endif()
 
 # The programs stand on static floors: only an OpenCV or libtorch that is in no system folder has to be
 # found by path. nmrf starts the others from its own folder.
-foreach(program nmrf_command nmrf_tools_command nmrf_train_command)
+foreach(program nmrf_command nmrf_tools_command nmrf_export_command nmrf_train_command)
   if(TARGET ${program})
     set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -22,6 +22,7 @@ int cmd_bench(int argc, char** argv);
 int cmd_convert(int argc, char** argv);
 int cmd_info(int argc, char** argv);
 int cmd_eval(int argc, char** argv);
+int cmd_export(int argc, char** argv);
 int cmd_plot(int argc, char** argv);
 int cmd_submit(int argc, char** argv);
 int cmd_synth(int argc, char** argv);

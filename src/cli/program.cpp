@@ -35,6 +35,7 @@ constexpr Entry kCommands[] = {
     {"plot", "draw the curves of training runs", kTools},
     {"synth", "render stereo scenes with exact disparity", kTools},
     {"convert", "turn a .pth checkpoint into a .safetensors model", kRuntime},
+    {"export", "write a model as ONNX, for other engines", kExport},
     {"info", "options, parameters and arithmetic of a model", kRuntime},
     {"bench", "speed and memory of the network on this machine", kRuntime},
 };
@@ -43,9 +44,11 @@ bool g_libtorch = false;
 
 // How to get a program that is missing.
 std::string remedy(const std::string& program) {
-  return program == kTrain
-             ? "Build nmrf with libtorch: scripts/setup all, then cmake -DNMRF_BUILD_TRAIN=ON."
-             : "Build nmrf with OpenCV: scripts/setup all, then cmake -DNMRF_BUILD_EVAL=ON.";
+  const auto [what, option] = program == kTrain    ? std::pair("libtorch", "TRAIN")
+                              : program == kExport ? std::pair("ONNX", "EXPORT")
+                                                   : std::pair("OpenCV", "EVAL");
+  return fmt::format("Build nmrf with {}: scripts/setup all, then cmake -DNMRF_BUILD_{}=ON.", what,
+                     option);
 }
 
 std::string find_program(const std::string& name) {

@@ -1,5 +1,5 @@
 // The programs behind the command `nmrf`. It holds what matching needs and starts the others, as
-// git starts its subcommands: nmrf-tools (OpenCV) and nmrf-train (libtorch).
+// git starts its subcommands: nmrf-tools (OpenCV), nmrf-export (ONNX) and nmrf-train (libtorch).
 #pragma once
 
 #include <span>
@@ -10,6 +10,7 @@
 namespace nmrf::cli {
 
 inline constexpr const char* kTools = "nmrf-tools";
+inline constexpr const char* kExport = "nmrf-export";
 inline constexpr const char* kTrain = "nmrf-train";
 
 // An executable: its commands, and what stands in brackets behind its version.

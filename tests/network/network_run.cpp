@@ -34,6 +34,8 @@ NetworkRun run_network(const Network& network, const Image& left, const Image& r
     if (context.planning()) return;
     result.disparity = FloatMap(static_cast<int>(a.width), static_cast<int>(a.height));
     std::copy_n(out.disparity.data(), result.disparity.size(), result.disparity.data());
+    result.confidence = FloatMap(static_cast<int>(a.width), static_cast<int>(a.height));
+    std::copy_n(out.confidence.data(), result.confidence.size(), result.confidence.data());
     result.seeds.assign(out.seeds.data(), out.seeds.data() + out.seeds.size());
     result.labels.assign(out.labels.data(), out.labels.data() + out.labels.size());
   };

@@ -27,7 +27,7 @@ class KeptTrace : public Trace {
 };
 
 struct NetworkRun {
-  FloatMap disparity;  // of the padded size
+  FloatMap disparity, confidence;  // of the padded size
   std::vector<std::int64_t> seeds;
   std::vector<float> labels;
 };
