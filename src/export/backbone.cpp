@@ -36,9 +36,7 @@ FeatureMaps backbone(Graph& g, const Value& images, const ModelOptions& o) {
   FeatureMaps maps;
   maps.fine =
       convolution(g, x, "backbone.conv2", o.backbone_stage3, o.feature_channels, 1, 1, true);
-  maps.coarse = g.node("AveragePool", {maps.fine}, maps.fine.type,
-                       {{"kernel_shape", std::vector<std::int64_t>{2, 2}},
-                        {"strides", std::vector<std::int64_t>{2, 2}}});
+  maps.coarse = half_map(g, maps.fine);
   return maps;
 }
 

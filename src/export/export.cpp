@@ -54,6 +54,8 @@ void set_metadata(onnx::ModelProto& model, const ModelOptions& options, const Ex
   }
 }
 
+constexpr int kSwinOpset = 16;  // has GridSample
+
 constexpr const char* kConventions =
     "A rectified stereo pair to the disparity of its left view. left, right: RGB, 0 to 255. "
     "disparity: pixels, positive to the left. confidence: posterior probability of the winning "
@@ -85,6 +87,9 @@ onnx::ModelProto make_onnx(Parameters& parameters, const ModelOptions& model,
   using graph::Graph;
   model.validate();
   how.validate();
+  check(model.backbone != BackboneKind::kSwinT || how.opset >= kSwinOpset, ErrorKind::kUsage,
+        "opset is {}; a network with the backbone swin-t samples its maps, which needs {} or more",
+        how.opset, kSwinOpset);
   Counted counted(parameters);
   Graph g(counted, how.opset, how.half);
   const bool fixed = !how.dynamic;

@@ -6,17 +6,15 @@
 namespace nmrf::graph {
 namespace {
 
-constexpr float kNormEps = 1e-5f;
-
-Value normalised(Graph& g, const Value& x, const Value& weight, const Value& bias) {
+Value normalised(Graph& g, const Value& x, const Value& weight, const Value& bias, float eps) {
   if (g.opset() >= 17)
     return g.node("LayerNormalization", {x, weight, bias}, x.type,
-                  {{"axis", std::int64_t{-1}}, {"epsilon", kNormEps}});
+                  {{"axis", std::int64_t{-1}}, {"epsilon", eps}});
   // Before opset 17 it is no operator; in 32 bits, as the sum of squares may be large.
   const Value wide = g.full(x);
   const Value centred = g.sub(wide, g.reduce("ReduceMean", wide, {-1}, true));
   const Value variance = g.reduce("ReduceMean", g.mul(centred, centred), {-1}, true);
-  const Value deviation = g.node("Sqrt", {g.add(variance, kNormEps)}, Type::kFloat);
+  const Value deviation = g.node("Sqrt", {g.add(variance, eps)}, Type::kFloat);
   const Value unit = g.node("Div", {centred, deviation}, Type::kFloat);
   return g.add(g.mul(g.cast(unit, x.type), weight), bias);
 }
@@ -30,10 +28,11 @@ Value linear(Graph& g, const Value& x, const std::string& name, std::int64_t in,
   return g.node("Gemm", inputs, g.working(), {{"transB", std::int64_t{1}}});
 }
 
-Value layer_norm(Graph& g, const Value& x, const std::string& name, std::int64_t channels) {
+Value layer_norm(Graph& g, const Value& x, const std::string& name, std::int64_t channels,
+                 float eps) {
   const Value weight = g.parameter(name + ".weight", {channels});
   const Value bias = g.parameter(name + ".bias", {channels});
-  return normalised(g, g.work(x), weight, bias);
+  return normalised(g, g.work(x), weight, bias, eps);
 }
 
 Value gelu(Graph& g, const Value& x) {
@@ -54,8 +53,8 @@ Value head(Graph& g, const Value& x, const std::string& name, std::int64_t chann
 }
 
 Value receive(Graph& g, const Value& x, const Value& message, const std::string& name,
-              std::int64_t channels, std::int64_t mlp_ratio) {
-  const Value y = g.add(x, linear(g, message, name + ".proj", channels, channels));
+              std::int64_t channels, std::int64_t mlp_ratio, const char* proj) {
+  const Value y = g.add(x, linear(g, message, name + proj, channels, channels));
   const Value normed = layer_norm(g, y, name + ".norm2", channels);
   Graph::Scope scope(g, "mlp");
   return g.add(y, mlp(g, normed, name + ".mlp", channels, mlp_ratio * channels, channels));
@@ -68,7 +67,7 @@ Value convolution(Graph& g, const Value& x, const std::string& name, std::int64_
   return g.node("Conv", inputs, g.working(),
                 {{"kernel_shape", std::vector<std::int64_t>(2, kernel)},
                  {"strides", std::vector<std::int64_t>(2, stride)},
-                 {"pads", std::vector<std::int64_t>(4, kernel / 2)}});
+                 {"pads", std::vector<std::int64_t>(4, kernel % 2 * (kernel / 2))}});
 }
 
 Value instance_norm(Graph& g, const Value& x, std::int64_t channels) {
@@ -85,8 +84,15 @@ Value projection(Graph& g, const Value& x, const std::string& name, std::int64_t
                      false);
 }
 
-Value to_tokens(Graph& g, const Value& map, const Grid& grid, std::int64_t channels) {
-  return g.reshape(g.transpose(map, {0, 2, 3, 1}), {grid.cells(), channels});
+Value to_tokens(Graph& g, const Value& map, const Grid& grid, std::int64_t channels,
+                std::int64_t views) {
+  return g.reshape(g.transpose(map, {0, 2, 3, 1}), {grid.cells() * views, channels});
+}
+
+Value half_map(Graph& g, const Value& map) {
+  return g.node("AveragePool", {map}, map.type,
+                {{"kernel_shape", std::vector<std::int64_t>{2, 2}},
+                 {"strides", std::vector<std::int64_t>{2, 2}}});
 }
 
 Value encode_disparity(Graph& g, const Value& labels, float range, std::int64_t frequencies) {

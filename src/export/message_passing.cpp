@@ -6,17 +6,6 @@
 namespace nmrf::graph {
 namespace {
 
-// Row of the position tables for every (query pixel, key pixel) of a window.
-Value relative_index(Graph& g, std::int64_t window) {
-  std::vector<std::int64_t> index;
-  const std::int64_t pixels = window * window, side = 2 * window - 1;
-  for (std::int64_t q = 0; q < pixels; ++q)
-    for (std::int64_t k = 0; k < pixels; ++k)
-      index.push_back((q / window - k / window + window - 1) * side + q % window - k % window +
-                      window - 1);
-  return g.ints(index);
-}
-
 PositionTables position_tables(Graph& g, const std::string& name, const StackOptions& s,
                                const ModelOptions& o) {
   Graph::Scope scope(g, "position");
@@ -41,11 +30,7 @@ PositionTables position_tables(Graph& g, const std::string& name, const StackOpt
     }
     if (o.position_aggregation) tables.value = part(parts - 1);
   }
-  if (!o.adaptive_bias) {
-    const Value table = g.parameter(name + ".relative_position_bias_table", {rows, s.heads});
-    tables.bias = g.reshape(g.transpose(g.gather(table, index, 0), {1, 0}),
-                            {1, s.heads, 1, pixels, 1, pixels});
-  }
+  if (!o.adaptive_bias) tables.bias = position_bias(g, name, s.window, s.heads);
   return tables;
 }
 
@@ -84,6 +69,23 @@ Value neighbour_edges(Graph& g, const Value& x, const Value& encoding, WindowGri
 }
 
 }  // namespace
+
+Value relative_index(Graph& g, std::int64_t window) {
+  std::vector<std::int64_t> index;
+  const std::int64_t pixels = window * window, side = 2 * window - 1;
+  for (std::int64_t q = 0; q < pixels; ++q)
+    for (std::int64_t k = 0; k < pixels; ++k)
+      index.push_back((q / window - k / window + window - 1) * side + q % window - k % window +
+                      window - 1);
+  return g.ints(index);
+}
+
+Value position_bias(Graph& g, const std::string& name, std::int64_t window, std::int64_t heads) {
+  const std::int64_t side = 2 * window - 1, pixels = window * window;
+  const Value table = g.parameter(name + ".relative_position_bias_table", {side * side, heads});
+  return g.reshape(g.transpose(g.gather(table, relative_index(g, window), 0), {1, 0}),
+                   {1, heads, 1, pixels, 1, pixels});
+}
 
 Value seed_kinds(Graph& g, const Value& kinds, const std::string& name, std::int64_t channels) {
   const Value weight = g.parameter(name + ".weight", {kSeedKinds, channels});

@@ -17,6 +17,11 @@ struct PositionTables {
   Value bias;   // [1, heads, 1, P, 1, P]
 };
 
+// Row of a position table for every (query pixel, key pixel) of a window: int64 [P * P].
+Value relative_index(Graph& graph, std::int64_t window);
+// The fixed bias of a table [(2 M - 1)^2, heads], parameter `name`.relative_position_bias_table.
+Value position_bias(Graph& graph, const std::string& name, std::int64_t window, std::int64_t heads);
+
 // qkv: [tokens, 3 C] in the order of the windows of `shift` -> messages [tokens, C]. own_only: of
 // the labels of its own pixel a label sees only itself.
 Value window_attention(Graph& graph, const Value& qkv, WindowGrid& windows, std::int64_t heads,

@@ -3,10 +3,10 @@
 namespace nmrf::graph {
 
 NetworkOutput network(Graph& g, const NetworkInput& input, const ModelOptions& o) {
-  // Replicated at the right and the bottom to multiples of 8.
-  const Size bottom = missing_to_multiple(input.height, 8),
-             right = missing_to_multiple(input.width, 8), height = input.height + bottom,
-             width = input.width + right;
+  // Replicated at the right and the bottom.
+  const Size bottom = missing_to_multiple(input.height, o.alignment()),
+             right = missing_to_multiple(input.width, o.alignment()),
+             height = input.height + bottom, width = input.width + right;
   const Grid coarse{height / 8, width / 8}, fine{height / 4, width / 4};
   Value images;
   std::optional<Value> guide;
@@ -18,7 +18,9 @@ NetworkOutput network(Graph& g, const NetworkInput& input, const ModelOptions& o
       guide = g.reshape(g.pad(*input.guide, {0, 0, 0, 0}, {0, 0, bottom, right}, "edge"),
                         {height, width});
   }
-  const FeatureMaps features = backbone(g, images, o);
+  const FeatureMaps features = o.backbone == BackboneKind::kSwinT
+                                   ? swin_encoder(g, images, {height, width}, o)
+                                   : backbone(g, images, o);
   const LabelSeeds seeds = label_seeds(g, features.coarse, coarse, o, guide);
   const Value left = g.split(features.coarse, 0, {1, 1})[0];
   const Value labels = seed_propagation(g, seeds, left, coarse, o);

@@ -20,6 +20,11 @@ struct FeatureMaps {
 // images: [2, 3, H, W], RGB 0 to 255, H and W multiples of 8.
 FeatureMaps backbone(Graph& graph, const Value& images, const ModelOptions& options);
 
+// ---- swin_encoder.cpp
+// The same by Swin-T and its neck; H and W multiples of 32. grid: of the images.
+FeatureMaps swin_encoder(Graph& graph, const Value& images, const Grid& grid,
+                         const ModelOptions& options);
+
 // ---- cost_volume.cpp
 struct LabelSeeds {
   Value volume;                // [groups, cells, planes]

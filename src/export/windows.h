@@ -13,7 +13,10 @@ namespace nmrf::graph {
 
 class WindowGrid {
  public:
-  WindowGrid(Graph& graph, const Grid& grid, std::int64_t window, std::int64_t labels);
+  enum class Border { kAround, kBehind };  // half of it before the grid, or all of it behind
+  // views: grids of one size, one after another.
+  WindowGrid(Graph& graph, const Grid& grid, std::int64_t window, std::int64_t labels,
+             std::int64_t views = 1, Border border = Border::kAround);
 
   // Tokens [h * w * k, channels] with zeros around them, in the windows of a shift.
   Value enter(const Value& tokens, std::int64_t channels, std::int64_t shift);
@@ -25,7 +28,7 @@ class WindowGrid {
   Value pad(const Value& tokens, std::int64_t channels);
   Value crop(const Value& tokens, std::int64_t channels);
 
-  Size windows() const { return rows_ * columns_; }
+  Size windows() const { return rows_ * columns_; }  // of all views
   std::int64_t window() const { return window_; }
   std::int64_t pixels() const { return window_ * window_; }
   std::int64_t labels() const { return labels_; }
@@ -42,16 +45,19 @@ class WindowGrid {
   Value foreigners(std::int64_t shift);
 
  private:
-  Value places(std::int64_t shift);  // the same as [H, W, k]
-  // [H, W, n] -> [H / M, W / M, n, M, M]
+  Value places(std::int64_t shift);  // the same as [views, H, W, k]
+  // [views, H, W, n] -> [views * H / M, W / M, n, M, M]
   Value to_windows(const Value& rows, std::int64_t labels);
-  // Rolled by `by` along both axes of [H, W, ...].
+  // Rolled along both axes of [views, H, W, ...].
   Value rolled(const Value& rows, const Size& by_rows, const Size& by_columns);
+  // [views, H, W, ...] without the border.
+  Value inner(const Value& rows);
   Value once(const std::string& key, const std::function<Value()>& make);
 
   Graph& graph_;
   Grid grid_, padded_;
-  std::int64_t window_, labels_;
+  std::int64_t window_, labels_, views_;
+  Size tokens_;  // of all padded grids
   Size top_, bottom_, left_, right_, rows_, columns_;
   std::map<std::string, Value> made_;
 };

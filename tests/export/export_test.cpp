@@ -272,6 +272,8 @@ std::vector<Case> cases() {
       {"FastGuidedDynamic", "fast", {}, dynamic_size(), 90, 70, true},
       {"FastTwoRefinements", "fast", {"refinement.count=2"}, {}},
       {"FastHalf", "fast", {}, with(17, true, true)},
+      {"Swin", "swin", {"encoding.frequencies=9"}, {}},
+      {"SwinDynamic", "swin", {"encoding.frequencies=9"}, dynamic_size(), 101, 75},
       {"FewPlanes", "fast", {"seeds.max_disp=32"}, {}},
       {"MorePlanesThanColumns", "paper", {"seeds.max_disp=192"}, {}},
   };
@@ -346,6 +348,11 @@ TEST(Onnx, OptionsWithoutSense) {
   ExportOptions how;
   how.opset = 12;
   EXPECT_NE(message(how).find("13 to 17"), std::string::npos);
+  how.opset = 15;
+  EXPECT_NE(
+      test::error_of(ErrorKind::kUsage, [&] { make_onnx(formula, preset_options("swin"), how); })
+          .find("16 or more"),
+      std::string::npos);
   how = {};
   how.width = 31;
   EXPECT_NE(message(how).find("32 to 16384"), std::string::npos);
