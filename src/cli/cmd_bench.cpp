@@ -143,7 +143,7 @@ int cmd_bench(int argc, char** argv) {
   bool compare = false, scaling = false, as_json = false;
   CommonOptions common;
   auto* model_option = app.add_option("-m,--model", model, "Model (default: the one shipped)");
-  app.add_option("--preset", preset, "Untrained weights of this preset: paper, swin or fast")
+  app.add_option("--preset", preset, "Untrained weights of this preset: paper, swin, fast or base")
       ->excludes(model_option);
   app.add_option("--size", sizes, "Image sizes WxH")->capture_default_str();
   app.add_option("--batch", settings.batch, "Pairs at once")

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/model_access.h"
+#include "cli/program.h"
 #include "core/check.h"
 #include "core/sha256.h"
 
@@ -13,9 +14,10 @@ namespace nmrf::cli {
 int cmd_convert(int argc, char** argv) {
   CLI::App app{
       "Turn a checkpoint (.pth or .safetensors) into a .safetensors model.\n\n"
-      "  nmrf convert sceneflow.pth sceneflow.safetensors\n",
+      "  nmrf convert sceneflow.pth sceneflow.safetensors\n"
+      "  nmrf convert nmrf-fast.safetensors start.safetensors --grow base\n",
       "nmrf convert"};
-  std::string input, output, licence, trained_on;
+  std::string input, output, licence, trained_on, grow;
   bool half = false, list = false;
   std::vector<std::string> set;
   CommonOptions common;
@@ -26,12 +28,16 @@ int cmd_convert(int argc, char** argv) {
   app.add_option("--set", set, "Model option, e.g. seeds.labels=4 (not stored in a .pth)");
   app.add_option("--trained-on", trained_on, "Note for the metadata");
   app.add_option("--licence", licence, "Licence of the weights, for the metadata");
+  app.add_option("--grow", grow,
+                 "Widen and deepen to this preset without changing the map, to train on");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
   check(std::filesystem::path(output).extension() == ".safetensors", ErrorKind::kUsage,
         "{}: a model is written as .safetensors; give it a name that ends so", output);
+
+  if (!grow.empty() && !grower()) hand_over(kTrain, argc, argv);
 
   const ModelContent model = read_model(input, set);
   const LoadReport& report = model.report;
@@ -56,7 +62,10 @@ int cmd_convert(int argc, char** argv) {
   metadata["source_sha256"] = sha256_of_file(input);
   if (!trained_on.empty()) metadata["trained_on"] = trained_on;
   if (!licence.empty()) metadata["licence"] = licence;
-  write_model(output, model, metadata, half);
+  if (grow.empty())
+    write_model(output, model, metadata, half);
+  else
+    grower()(model, preset_options(grow), output, metadata, half);
   print(fmt::format("{}: written, {} bytes, sha256 {}", output, std::filesystem::file_size(output),
                     sha256_of_file(output)));
   return 0;

@@ -37,7 +37,7 @@ int cmd_info(int argc, char** argv) {
   bool as_json = false;
   CommonOptions common;
   auto* file_option = app.add_option("FILE", path, "Model (.safetensors or .pth)");
-  app.add_option("--preset", preset, "Instead of a file: paper, swin or fast")
+  app.add_option("--preset", preset, "Instead of a file: paper, swin, fast or base")
       ->excludes(file_option);
   app.add_option("--size", size, "Image size WxH for the arithmetic")->capture_default_str();
   app.add_option("--set", set, "Change a model option, e.g. seeds.labels=2");

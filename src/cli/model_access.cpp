@@ -12,6 +12,7 @@ namespace nmrf::cli {
 namespace {
 
 constexpr std::string_view kFormula = "formula:";
+Grower g_grower = nullptr;
 
 ModelOptions changed(ModelOptions options, const std::vector<std::string>& set) {
   for (const auto& assignment : set) set_field(options, assignment);
@@ -80,5 +81,8 @@ void write_model(const std::filesystem::path& path, const ModelContent& model,
   }
   write_safetensors(path, tensors, metadata);
 }
+
+void set_grower(Grower grower) { g_grower = grower; }
+Grower grower() { return g_grower; }
 
 }  // namespace nmrf::cli

@@ -33,4 +33,12 @@ std::vector<std::pair<std::string, std::int64_t>> parameter_counts(const ModelOp
 void write_model(const std::filesystem::path& path, const ModelContent& model,
                  std::map<std::string, std::string> metadata, bool half);
 
+// Writes a larger network of the options `to` that computes the same map (train/model/grow.h). Only
+// nmrf-train has it.
+using Grower = void (*)(const ModelContent& model, const ModelOptions& to,
+                        const std::filesystem::path& path,
+                        std::map<std::string, std::string> metadata, bool half);
+void set_grower(Grower grower);
+Grower grower();
+
 }  // namespace nmrf::cli

@@ -38,6 +38,7 @@ constexpr Entry kCommands[] = {
     {"export", "write a model as ONNX, for other engines", kExport},
     {"info", "options, parameters and arithmetic of a model", kRuntime},
     {"bench", "speed and memory of the network on this machine", kRuntime},
+    {"doctor", "what is installed here, and a quick self-test", kRuntime},
 };
 
 bool g_libtorch = false;
@@ -51,26 +52,13 @@ std::string remedy(const std::string& program) {
                      option);
 }
 
-std::string find_program(const std::string& name) {
-  const fs::path own = program_folder();
-  std::vector<fs::path> folders{own, own / "../libexec/nmrf", own / "../lib/nmrf"};
-  if (const char* path = std::getenv("PATH")) {
-    std::istringstream parts(path);
-    for (std::string part; std::getline(parts, part, ':');)
-      if (!part.empty()) folders.emplace_back(part);
-  }
-  for (const fs::path& folder : folders) {
-    const std::string candidate = (folder / name).lexically_normal().string();
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return {};
-}
-
 void print_help(const Program& program) {
   std::string text =
       "nmrf: stereo matching by a Neural Markov Random Field\n\n"
-      "  nmrf match left.png right.png -o out/\n"
-      "  nmrf match left.png right.png -o out/ --calib calib.txt\n\n"
+      "Try first:\n"
+      "  nmrf doctor                                                does it work here?\n"
+      "  nmrf match left.png right.png -o out/                      disparity of a rectified pair\n"
+      "  nmrf match left.png right.png -o out/ --calib calib.txt    and depth and a point cloud\n\n"
       "Commands (nmrf COMMAND --help tells more):\n";
   for (const auto& command : kCommands) {
     text += fmt::format("  {:<9} {}", command.name, command.summary);
@@ -106,6 +94,21 @@ int run(const Program& program, int argc, char** argv) {
 
 }  // namespace
 
+std::string find_program(const std::string& name) {
+  const fs::path own = program_folder();
+  std::vector<fs::path> folders{own, own / "../libexec/nmrf", own / "../lib/nmrf"};
+  if (const char* path = std::getenv("PATH")) {
+    std::istringstream parts(path);
+    for (std::string part; std::getline(parts, part, ':');)
+      if (!part.empty()) folders.emplace_back(part);
+  }
+  for (const fs::path& folder : folders) {
+    const std::string candidate = (folder / name).lexically_normal().string();
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return {};
+}
+
 std::string program_folder() {
   std::error_code ignored;
   return fs::read_symlink("/proc/self/exe", ignored).parent_path().string();
@@ -119,10 +122,16 @@ bool needs_libtorch(const std::string& device) {
   return device.starts_with("cuda") || (plain && *plain && std::strcmp(plain, "0") != 0);
 }
 
+bool prefer_short_spins() {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return false;
+  return ::setenv("GOMP_SPINCOUNT", "10000", 0) == 0;
+}
+
 void hand_over(const char* program, int argc, char** argv) {
   const std::string path = find_program(program);
   check(!path.empty(), ErrorKind::kUsage, "nmrf {} needs {} here, which is not installed. {}",
         argv[0], program, remedy(program));
+  if (std::strcmp(program, kTrain) == 0) prefer_short_spins();
   std::string name = program;
   std::vector<char*> arguments{name.data()};
   arguments.insert(arguments.end(), argv, argv + argc);

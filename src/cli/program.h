@@ -31,9 +31,17 @@ bool needs_libtorch(const std::string& device = "auto");
 // True in nmrf-train.
 bool has_libtorch();
 
-// Replaces this process by `program`, with the arguments of a command (argv[0] is its name). The
-// program is looked for beside this one, in ../libexec/nmrf, ../lib/nmrf and in PATH. Throws
-// Error(kUsage) that says what to install when it is not there.
+// Where a program of that name is: beside this one, in ../libexec/nmrf, ../lib/nmrf or in PATH;
+// empty when it is nowhere.
+std::string find_program(const std::string& name);
+
+// libgomp's threads spin so long by default that one busy neighbour slows a training step tenfold.
+// Asks for a short spin, then sleep, in the environment of the next program; false when the user
+// has chosen a policy.
+bool prefer_short_spins();
+
+// Replaces this process by `program`, with the arguments of a command (argv[0] is its name). Throws
+// Error(kUsage) that says what to install when find_program() does not find it.
 [[noreturn]] void hand_over(const char* program, int argc, char** argv);
 
 // The folder of this executable.

@@ -64,6 +64,13 @@ void adjust_hue(const std::vector<cv::Mat*>& images, double turn) {
   }
 }
 
+// Calls `act(image)` for both images, and for those kept clean.
+template <class Act>
+void for_images(Sample& sample, Act&& act) {
+  for (cv::Mat* image : {&sample.left, &sample.right, &sample.clean_left, &sample.clean_right})
+    if (!image->empty()) act(*image);
+}
+
 // Calls `act(map, is_disparity)` for every map that is not empty, the images left out.
 template <class Act>
 void for_truth(Sample& sample, Act&& act) {
@@ -143,30 +150,30 @@ void mirror_and_swap(Sample& sample) {
   check(!sample.right_disparity.empty(), ErrorKind::kUsage,
         "sample {}: cannot be mirrored, the disparity of its right view is not known", sample.name);
   std::swap(sample.left, sample.right);
+  std::swap(sample.clean_left, sample.clean_right);
   std::swap(sample.disparity, sample.right_disparity);
   std::swap(sample.segments, sample.right_segments);
   std::swap(sample.objects, sample.right_objects);
-  for (cv::Mat* map :
-       {&sample.left, &sample.right, &sample.disparity, &sample.right_disparity, &sample.segments,
-        &sample.right_segments, &sample.objects, &sample.right_objects})
+  for_images(sample, [](cv::Mat& image) { image = flipped(image, 1); });
+  for (cv::Mat* map : {&sample.disparity, &sample.right_disparity, &sample.segments,
+                       &sample.right_segments, &sample.objects, &sample.right_objects})
     if (!map->empty()) *map = flipped(*map, 1);
   sample.noc_mask.release();
   sample.reflective_mask.release();
 }
 
 void flip_vertically(Sample& sample) {
-  sample.left = flipped(sample.left, 0);
-  sample.right = flipped(sample.right, 0);
+  for_images(sample, [](cv::Mat& image) { image = flipped(image, 0); });
   for_truth(sample, [](cv::Mat& map, bool) { map = flipped(map, 0); });
 }
 
 void resize(Sample& sample, cv::Size size) {
   const double ratio = static_cast<double>(size.width) / sample.left.cols;
-  for (cv::Mat* image : {&sample.left, &sample.right}) {
+  for_images(sample, [&](cv::Mat& image) {
     cv::Mat out;
-    cv::resize(*image, out, size, 0, 0, cv::INTER_LINEAR);
-    *image = out;
-  }
+    cv::resize(image, out, size, 0, 0, cv::INTER_LINEAR);
+    image = out;
+  });
   for_truth(sample, [&](cv::Mat& map, bool is_disparity) {
     cv::Mat out;
     if (is_disparity && sample.sparse) {
@@ -191,8 +198,7 @@ void crop(Sample& sample, cv::Rect window) {
     cv::copyMakeBorder(map(inside), out, 0, bottom, 0, right, border | cv::BORDER_ISOLATED, value);
     map = out;
   };
-  cut(sample.left, cv::BORDER_REPLICATE, {});
-  cut(sample.right, cv::BORDER_REPLICATE, {});
+  for_images(sample, [&](cv::Mat& image) { cut(image, cv::BORDER_REPLICATE, {}); });
   for_truth(sample, [&](cv::Mat& map, bool is_disparity) {
     cut(map, cv::BORDER_CONSTANT,
         is_disparity ? cv::Scalar(kInvalidDisparity) : cv::Scalar::all(0));
@@ -250,6 +256,10 @@ void AugmentOptions::validate() const {
 Sample augment(Sample sample, const AugmentOptions& options, Rng& rng) {
   namespace parts = augment_parts;
   const AugmentRanges& ranges = sample.sparse ? options.sparse : options.dense;
+  if (options.keep_clean) {
+    sample.clean_left = sample.left;
+    sample.clean_right = sample.right;
+  }
   if (options.enabled) {
     // The caller's pixels may be shared: cv::Mat copies are shallow.
     sample.left = sample.left.clone();

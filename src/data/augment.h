@@ -33,6 +33,7 @@ struct AugmentOptions {
   double mirror = 0.0;
   double flip = 0.0;
   double scale_disp = 0.0;
+  bool keep_clean = false;  // also Sample::clean_left and clean_right; set by what needs them
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {

@@ -13,6 +13,9 @@ namespace nmrf {
 // (`modals` apart).
 struct Sample {
   cv::Mat left, right;  // CV_8UC3, BGR
+  // The same pixels before colours and erased patches were changed; empty unless augmentation was
+  // asked to keep them (AugmentOptions::keep_clean).
+  cv::Mat clean_left, clean_right;
   // CV_32FC1, pixels, of the left view, d = x_left - x_right >= 0; +infinity = unknown. Empty when
   // the data set gives no truth (test splits).
   cv::Mat disparity;

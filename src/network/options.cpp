@@ -47,6 +47,23 @@ ModelOptions swin_options() {
   return o;
 }
 
+// `fast` with room to learn more: nmrf convert --grow base makes one from a trained `fast`.
+ModelOptions base_options() {
+  ModelOptions o = fast_options();
+  o.backbone_stem = 32;
+  o.backbone_stage1 = 32;
+  o.backbone_stage2 = 64;
+  o.backbone_stage3 = 96;
+  o.propagation_layers = 4;
+  o.context_hidden = 64;
+  o.gamma1_hidden = 64;
+  o.gamma2_hidden = 96;
+  o.inference_layers = 6;
+  o.refinement_layers = 4;
+  o.mlp_ratio = 5;
+  return o;
+}
+
 void require(bool ok, const char* field, int value, const char* rule) {
   check(ok, ErrorKind::kModel, "model option {} is {}; it must be {}", field, value, rule);
 }
@@ -129,13 +146,15 @@ void ModelOptions::validate() const {
   require(median >= 0 && median <= most_radius, "match.median", median, "0 to 16");
 }
 
-std::vector<std::string> preset_names() { return {"paper", "swin", "fast"}; }
+std::vector<std::string> preset_names() { return {"paper", "swin", "fast", "base"}; }
 
 ModelOptions preset_options(const std::string& name) {
   if (name == "paper") return ModelOptions{};
   if (name == "fast") return fast_options();
   if (name == "swin") return swin_options();
-  fail(ErrorKind::kUsage, "there is no preset '{}'; the presets are paper, swin and fast", name);
+  if (name == "base") return base_options();
+  fail(ErrorKind::kUsage, "there is no preset '{}'; the presets are paper, swin, fast and base",
+       name);
 }
 
 }  // namespace nmrf

@@ -191,8 +191,9 @@ struct ModelOptions {
   void validate() const;
 };
 
-// `paper` (the published sizes), `swin` (the same with a Swin-T backbone) or `fast` (for CPUs and
-// small robots); throws Error(kUsage) naming the presets otherwise.
+// `paper` (the published sizes), `swin` (the published Swin-T variant), `fast` (for CPUs and small
+// robots) or `base` (between `fast` and `paper`); throws Error(kUsage) naming the presets
+// otherwise.
 ModelOptions preset_options(const std::string& name);
 std::vector<std::string> preset_names();
 

@@ -28,6 +28,9 @@ Batch make_batch(const std::vector<Sample>& samples, ModalKind modals, torch::De
   Batch batch;
   batch.left = torch::empty({count, 3, height, width});
   batch.right = torch::empty({count, 3, height, width});
+  const bool clean = !samples[0].clean_left.empty();
+  if (clean) batch.clean_left = torch::empty_like(batch.left);
+  if (clean) batch.clean_right = torch::empty_like(batch.right);
   batch.truth.disparity = torch::empty({count, height, width});
   std::vector<torch::Tensor> all_modals;
   for (int64_t i = 0; i < count; ++i) {
@@ -36,6 +39,8 @@ Batch make_batch(const std::vector<Sample>& samples, ModalKind modals, torch::De
           "{}: another size than the rest of its batch", sample.name);
     copy_image(sample.left, batch.left[i].data_ptr<float>());
     copy_image(sample.right, batch.right[i].data_ptr<float>());
+    if (clean) copy_image(sample.clean_left, batch.clean_left[i].data_ptr<float>());
+    if (clean) copy_image(sample.clean_right, batch.clean_right[i].data_ptr<float>());
     auto truth = batch.truth.disparity[i];
     for (int y = 0; y < height; ++y)
       std::memcpy(truth.data_ptr<float>() + y * width, sample.disparity.ptr<float>(y),
@@ -53,6 +58,8 @@ Batch make_batch(const std::vector<Sample>& samples, ModalKind modals, torch::De
   if (!all_modals.empty()) batch.truth.modals = torch::stack(all_modals).to(device);
   batch.left = batch.left.to(device);
   batch.right = batch.right.to(device);
+  if (clean) batch.clean_left = batch.clean_left.to(device);
+  if (clean) batch.clean_right = batch.clean_right.to(device);
   batch.truth.disparity = batch.truth.disparity.to(device);
   batch.truth.valid = batch.truth.valid.to(device);
   return batch;
@@ -63,6 +70,8 @@ Batch narrow(const Batch& batch, std::int64_t begin, std::int64_t count) {
   Batch part;
   part.left = cut(batch.left);
   part.right = cut(batch.right);
+  part.clean_left = cut(batch.clean_left);
+  part.clean_right = cut(batch.clean_right);
   part.truth = {cut(batch.truth.disparity), cut(batch.truth.valid), cut(batch.truth.modals)};
   return part;
 }

@@ -11,7 +11,8 @@
 namespace nmrf::train {
 
 struct Batch {
-  torch::Tensor left, right;  // [B, 3, H, W] RGB 0..255
+  torch::Tensor left, right;              // [B, 3, H, W] RGB 0..255
+  torch::Tensor clean_left, clean_right;  // before colours and patches changed; or undefined
   Truth truth;
   std::int64_t size() const { return left.size(0); }
 };

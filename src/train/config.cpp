@@ -13,6 +13,10 @@ void TrainConfig::validate() const {
   require(total_steps() > 0, "stage1.steps", "at least one stage with steps");
   require(!sources[0].name.empty(), "data1.name", "a data set, e.g. sceneflow, list or synth");
   require(workers >= 0 && workers <= 256, "data.workers", "0 to 256");
+  require(teacher.features >= 0, "teacher.features", "0 or more");
+  require(teacher.labels >= 0, "teacher.labels", "0 or more");
+  require(teacher.model.empty() || teacher.features + teacher.labels > 0, "teacher.features",
+          "a positive weight, or one of teacher.labels");
   require(weight_decay >= 0, "train.weight_decay", "0 or more");
   require(clip >= 0, "train.clip", "0 or more");
   require(ema >= 0 && ema < 1, "train.ema", "0 (off) to below 1");

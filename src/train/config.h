@@ -12,6 +12,7 @@
 #include "synth/options.h"
 #include "train/losses.h"
 #include "train/model/nmrf.h"
+#include "train/teacher.h"
 
 namespace nmrf::train {
 
@@ -53,6 +54,7 @@ struct TrainConfig {
   int workers = 2;
   BrokenPolicy broken = BrokenPolicy::kSkip;
   LossOptions loss;
+  TeacherOptions teacher;
   std::int64_t seed = 1;
   double weight_decay = 1e-5;
   double clip = 1;
@@ -72,7 +74,7 @@ struct TrainConfig {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
-    visit("model.preset", self.preset, "sizes to start from: paper or fast");
+    visit("model.preset", self.preset, "sizes to start from: paper, swin, fast or base");
     visit("model.init", self.init, "weights to start from (.safetensors or .pth)");
     below("model.", self.model, visit);
     for (int i = 0; i < kSources; ++i) {
@@ -86,6 +88,7 @@ struct TrainConfig {
     below("synth.", self.synth, visit);
     below("augment.", self.augment, visit);
     below("loss.", self.loss, visit);
+    below("teacher.", self.teacher, visit);
     visit("train.seed", self.seed, "of weights, order and augmentation");
     visit("train.weight_decay", self.weight_decay, "AdamW; never on position tables");
     visit("train.clip", self.clip, "largest gradient norm; 0 = off");

@@ -13,6 +13,7 @@ std::shared_ptr<const SampleSource> make_source(const TrainConfig& config,
   AugmentOptions augment = config.augment;
   augment.crop_height = stage.crop_height;
   augment.crop_width = stage.crop_width;
+  augment.keep_clean = !config.teacher.model.empty();
   const bool modals = config.loss.modals == ModalKind::kSuperpixel;
   Segmenter superpixels;
   if (modals)

@@ -23,6 +23,7 @@
 #include "train/model/weights.h"
 #include "train/optimizer.h"
 #include "train/sources.h"
+#include "train/teacher.h"
 #include "train/validation.h"
 
 namespace nmrf::train {
@@ -78,6 +79,7 @@ class Trainer {
     if (start) average_.load_state(start->tensors);
     if (chief()) open_logs();
     validation_ = make_validation(config_);
+    if (!config_.teacher.model.empty()) teacher_.emplace(config_.teacher, config_.model, device_);
 
     begin_ = Clock::now();
     std::int64_t before = 0;
@@ -220,6 +222,7 @@ class Trainer {
     ForwardOptions how;
     how.scope = stage.scope;
     how.every_layer = true;
+    how.keep_features = teacher_.has_value();
     const bool guided =
         stage.scope != Scope::kSeeds &&
         Rng(mix_seed({static_cast<std::uint64_t>(config_.seed), static_cast<std::uint64_t>(step_)}))
@@ -229,6 +232,11 @@ class Trainer {
       if (guided) how.guide = half_size_map(network_, piece.left, piece.right);
       NetworkOutput out = network_->forward(piece.left, piece.right, how);
       Losses losses = compute_losses(out, piece.truth, config_.loss, common_counts());
+      if (teacher_) {
+        Teacher::Lesson lesson = teacher_->teach(piece, out, config_.loss);
+        if (lesson.total.defined()) losses.total = losses.total + lesson.total;
+        losses.terms.insert(losses.terms.end(), lesson.terms.begin(), lesson.terms.end());
+      }
       if (i + 1 == stage.accumulate) averager.arm();
       (losses.total / stage.accumulate).backward();
       loss += losses.total.item<double>() / stage.accumulate;
@@ -393,6 +401,7 @@ class Trainer {
   Network network_;
   WeightAverage average_;
   std::unique_ptr<Validation> validation_;
+  std::optional<Teacher> teacher_;
   std::optional<JsonLog> log_;
   std::optional<EventFile> events_;
 

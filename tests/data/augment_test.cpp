@@ -267,6 +267,39 @@ TEST(Augment, ErasesTheRightImageOfMirroredPairsToo) {
   }
 }
 
+// The truth tells where a pixel came from: there the source must show what the clean images show.
+TEST(Augment, CleanImagesTakeEveryStepButColoursAndPatches) {
+  AugmentOptions options = small_crop();
+  options.keep_clean = true;
+  options.eraser = 1;
+  options.mirror = 0.5;
+  options.flip = 0.5;
+  const Sample source = make_sample(80, 60, false);
+  int mirrored_pairs = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    Rng rng(seed);
+    const Sample sample = augment(source, options, rng);
+    ASSERT_EQ(sample.clean_left.size(), sample.left.size());
+    EXPECT_FALSE(equal(sample.clean_right, sample.right));
+    const bool mirrored = sample.disparity.at<float>(0, 1) < sample.disparity.at<float>(0, 0);
+    mirrored_pairs += mirrored;
+    const cv::Mat& seen = mirrored ? source.right : source.left;
+    int wrong = 0;
+    for (int y = 0; y < sample.left.rows; ++y)
+      for (int x = 0; x < sample.left.cols; ++x) {
+        const int place = cvRound(100 * (sample.disparity.at<float>(y, x) - (mirrored ? 1 : 0)));
+        wrong +=
+            sample.clean_left.at<cv::Vec3b>(y, x) != seen.at<cv::Vec3b>(place / 100, place % 100);
+      }
+    EXPECT_EQ(wrong, 0) << seed;
+  }
+  EXPECT_GT(mirrored_pairs, 0);
+  EXPECT_LT(mirrored_pairs, 12);
+  options.keep_clean = false;
+  Rng rng(1);
+  EXPECT_TRUE(augment(source, options, rng).clean_left.empty());
+}
+
 TEST(AugmentParts, EraserFillsRectanglesWithTheMean) {
   AugmentOptions options;
   int erased_twice = 0;

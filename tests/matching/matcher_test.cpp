@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -329,6 +330,40 @@ TEST(Matcher, ManyThreadsAtOnce) {
     });
   for (auto& caller : callers) caller.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// Bytes in use by malloc, large blocks included.
+std::size_t bytes_in_use() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST(Matcher, MemoryDoesNotGrowOverManyCalls) {
+  constexpr int kThreads = 2, kCallers = 8, kRounds = 4, kCalls = 7;  // 224 matches
+  const Matcher shared = Matcher::load(kBundled, options({}, 64, kThreads));
+  std::vector<std::pair<Image, Image>> pairs;
+  for (int i = 0; i < 4; ++i)
+    pairs.emplace_back(noise_image(64 + 13 * i, 40 + 8 * i, 11),
+                       noise_image(64 + 13 * i, 40 + 8 * i, 12));
+  const std::size_t empty = bytes_in_use();
+  for (const auto& [left, right] : pairs) shared.match(left, right);
+  const std::size_t one_call = bytes_in_use() - empty;
+  std::vector<std::size_t> released;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < kCallers; ++caller)
+      callers.emplace_back([&, caller] {
+        for (int i = 0; i < kCalls; ++i) {
+          const auto& [left, right] = pairs[static_cast<std::size_t>(caller + i) % pairs.size()];
+          shared.match(left, right);
+        }
+      });
+    for (auto& caller : callers) caller.join();
+    EXPECT_LE(bytes_in_use(), empty + kThreads * one_call + (1u << 20)) << "round " << round;
+    shared.release_idle();
+    released.push_back(bytes_in_use());
+  }
+  EXPECT_LE(released.back(), released.front() + (1u << 16));
 }
 
 // After the first call of a size nothing is allocated.

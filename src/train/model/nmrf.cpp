@@ -101,6 +101,10 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
   Trace* trace = how.trace;
   NetworkOutput out;
   auto [left_maps, right_maps] = features(left, right);
+  if (how.keep_features) {
+    out.left_features = left_maps.fine;
+    out.right_features = right_maps.fine;
+  }
   record(trace, "fmap4", left_maps.fine);
   record(trace, "fmap8", left_maps.coarse);
   record(trace, "fmap4_right", right_maps.fine);

@@ -43,12 +43,14 @@ struct ForwardOptions {
   Trace* trace = nullptr;    // collects named intermediate tensors
   // A map of the pair found before at another size, [B, H, W] px of these images; see fill_seeds().
   torch::Tensor guide{};
+  bool keep_features = false;  // also NetworkOutput::left_features and right_features
   // Lets go of what only losses read once it has served: the volume and the hypotheses.
   bool lean = false;
 };
 
 // H, W: the padded size (multiples of 8). What lies beyond the scope is undefined or empty.
 struct NetworkOutput {
+  torch::Tensor left_features, right_features;  // [B, C, H/4, W/4]; only with keep_features
   Proposals proposals;                 // seeds and candidate labels, coarse pixels
   std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
   Winners winners;                     // of the last inference layer; detached from the graph
