@@ -27,6 +27,23 @@ TEST(Command, HelpAndVersion) {
   }
 }
 
+TEST(Command, DoctorFindsTheModelAndTriesIt) {
+  Outcome run = nmrf({"doctor"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  for (const std::string word : {"nmrf-train", "model", "self-test", "All is well"})
+    EXPECT_TRUE(contains(run.out, word)) << run.out;
+  run = nmrf({"doctor", "--json"});
+  const auto report = json_lines(run.out).at(0);
+  EXPECT_LT(report["self_test"]["median_error_px"].get<double>(), 0.2);
+  EXPECT_EQ(report["model_sha256"].get<std::string>().size(), 64u);
+  // Untrained weights do not pass.
+  run = nmrf({"doctor", "--model", "formula:fast"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_TRUE(contains(run.err, "self-test is off")) << run.err;
+  run = nmrf({"doctor", "--model", "nowhere.safetensors"});
+  EXPECT_EQ(run.code, 4);
+}
+
 TEST(Command, UsageErrors) {
   TempFolder folder;
   put_pair(folder / "l.png", folder / "r.png");
