@@ -27,10 +27,10 @@ namespace nmrf {
 
 struct MatcherOptions {
   // Threads of this matcher, the calling one included. Default: one per core.
-  std::optional<int> threads;
+  std::optional<int> threads{};
   // Largest disparity searched, in pixels of the images that are matched (after scaling); rounded
   // up to a multiple of 8. Default: the model's own.
-  std::optional<int> max_disp;
+  std::optional<int> max_disp{};
   // Changes to the model's own options, for experiments: "seeds.labels=2", "refinement.count=0".
   // Those that need other weights are refused.
   std::vector<std::string> set{};
@@ -52,7 +52,7 @@ struct MatchOptions {
   // model's choice. `nmrf-fast` matches images of small disparities a second time, enlarged up to
   // twice, which finds finer detail, and shrinks images above two megapixels; the result has the
   // size of the images.
-  std::optional<double> scale;
+  std::optional<double> scale{};
   // With a factor: resize the result back to the images' size (disparities grow along). Off, the
   // result has the size of the scaled images and its disparities are in their pixels.
   bool full_size = false;

@@ -24,15 +24,17 @@ constexpr std::array<std::string_view, 13> kGrowing{
     "mlp_ratio"};
 
 void check_growth(const ModelOptions& from, const ModelOptions& to) {
-  const auto before = to_json_object(from), after = to_json_object(to);
-  for (const auto& [key, value] : after.items()) {
-    if (key.starts_with("match.") || key == "seeds.max_disp" || before.at(key) == value) continue;
+  const auto before = to_json_object(from).flatten(), after = to_json_object(to).flatten();
+  for (const auto& [path, value] : after.items()) {
+    std::string key = path.substr(1);
+    std::ranges::replace(key, '/', '.');
+    if (key.starts_with("match.") || key == "seeds.max_disp" || before.at(path) == value) continue;
     check(std::ranges::find(kGrowing, key) != kGrowing.end() &&
-              before.at(key).get<int>() < value.get<int>(),
+              before.at(path).get<int>() < value.get<int>(),
           ErrorKind::kUsage,
           "{} cannot change from {} to {} while the map stays the same; channels of the backbone, "
           "hidden channels and numbers of layers can grow",
-          key, before.at(key).dump(), value.dump());
+          key, before.at(path).dump(), value.dump());
   }
 }
 
