@@ -105,8 +105,9 @@ const std::set<std::string>& options_of(const std::string& command) {
 std::set<std::string> settings_of(const std::string& command) {
   std::set<std::string> keys;
   const bool train = command == "train";
-  const std::string text = train ? nmrf({"train", "--show-config"}).out
-                                 : nmrf({"info", "--preset", "fast", "--json"}).out;
+  const std::string text =
+      train ? nmrf({"train", "--config", kSource / "configs/sceneflow.toml", "--show-config"}).out
+            : nmrf({"info", "--preset", "fast", "--json"}).out;
   if (!train) {
     const auto object = json_lines(text).at(0)["options"].flatten();
     for (const auto& [path, value] : object.items()) {
