@@ -4,14 +4,15 @@
 # make install  build and install (DESTDIR, PREFIX=/usr/local)
 # make asan     the tests under the address and undefined-behaviour sanitizers
 # make python   the Python package as a wheel, into out/python
-# Only demo, test and python call the package manager, and say so. PRESET=runtime builds no more than matching
+# make web      the browser page, into out/web; make web-serve shows it, make web-test drives it in Chromium
+# Only demo, test, python, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan lint install python clean
+.PHONY: demo test build asan lint install python web web-serve web-test clean
 
 demo:
 	scripts/setup runtime
@@ -45,6 +46,18 @@ python:
 	scripts/setup python
 	$(PYTHON) -m pip wheel . --no-build-isolation --no-deps -q -w out/python
 	@ls -sh out/python/*.whl
+
+web:
+	scripts/setup web
+	web/build out/web
+
+web-serve: web
+	node web/serve.mjs out/web $(or $(PORT),8080)
+
+web-test:
+	scripts/setup web-test
+	web/build out/web
+	web/test/run
 
 clean:
 	rm -rf build out nmrf.egg-info

@@ -1,8 +1,12 @@
 # Finds what the chosen components stand on. The library needs Highway, fmt (header only) and json.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(nlohmann_json 3 REQUIRED)
-find_package(hwy REQUIRED)  # SIMD with run-time dispatch
+if(EMSCRIPTEN)
+  include(NmrfEmscripten)
+else()
+  find_package(fmt REQUIRED)
+  find_package(nlohmann_json 3 REQUIRED)
+  find_package(hwy REQUIRED)  # SIMD with run-time dispatch
+endif()
 
 if(NMRF_BUILD_TRAIN)
   foreach(component TOOLS EVAL SYNTH)

@@ -1,5 +1,6 @@
 // nmrf export: the network of a model as an ONNX file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -33,6 +34,9 @@ Source open_source(const std::string& model, const std::vector<std::string>& set
   }
   source.content = std::make_unique<ModelContent>(read_model(model, set));
   const ModelContent& content = *source.content;
+  check(content.report.complete() || set.empty(), ErrorKind::kModel,
+        "{}: {} needs weights of its own, which this model does not have: {}", model,
+        fmt::join(set, " "), content.report.summary());
   check(content.report.complete(), ErrorKind::kModel,
         "{}: does not hold a complete network: {}\n`nmrf info {}` lists what it holds.", model,
         content.report.summary(), model);

@@ -2,7 +2,9 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "core/check.h"
 #include "weights/tensor_file.h"
@@ -92,7 +94,30 @@ Graph::Graph(Parameters& parameters, int opset, bool half)
 
 Graph::~Graph() = default;
 
-onnx::ModelProto Graph::take() { return std::move(*model_); }
+onnx::ModelProto Graph::take() {
+  // Nodes are in the order of their making: what no later one reads, and no output, is left out.
+  auto* graph = model_->mutable_graph();
+  std::set<std::string> read;
+  for (const auto& output : graph->output()) read.insert(output.name());
+  std::vector<onnx::NodeProto> kept;
+  for (int i = graph->node_size() - 1; i >= 0; --i) {
+    auto& made = *graph->mutable_node(i);
+    bool used = false;
+    for (const auto& output : made.output()) used = used || read.contains(output);
+    if (!used) continue;
+    for (const auto& input : made.input()) read.insert(input);
+    kept.push_back(std::move(made));
+  }
+  graph->clear_node();
+  for (auto node = kept.rbegin(); node != kept.rend(); ++node)
+    *graph->add_node() = std::move(*node);
+  auto* constants = graph->mutable_initializer();
+  constants->erase(
+      std::remove_if(constants->begin(), constants->end(),
+                     [&](const auto& tensor) { return !read.contains(tensor.name()); }),
+      constants->end());
+  return std::move(*model_);
+}
 
 Graph::Scope::Scope(Graph& graph, const std::string& stage)
     : graph_(graph), length_(graph.scope_.size()) {

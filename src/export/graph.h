@@ -168,7 +168,7 @@ class Graph {
     return node("ArgMax", {x}, Type::kInt64, {{"axis", axis}, {"keepdims", std::int64_t{keep}}});
   }
 
-  // The finished model; the graph is empty afterwards.
+  // The finished model, without what no output depends on; the graph is empty afterwards.
   onnx::ModelProto take();
 
  private:

@@ -71,11 +71,12 @@ constexpr std::size_t planes_floats(const Sizes& n, std::size_t channels) {
 HWY_INLINE void convolve(const Sizes& n, const float* in, std::size_t in_channels,
                          const float* packed, std::size_t out_channels, const float* bias,
                          bool relu, float* out) {
+  const std::size_t deep = static_cast<std::size_t>(kScoreTaps) * in_channels;
   for (std::size_t z = 0; z < n.planes; z += tokens::kMostRows) {
     const std::size_t rows = std::min(tokens::kMostRows, n.planes - z);
     gemm::multiply(
-        {.first = in + z * in_channels, .stride = in_channels, .k = kScoreTaps * in_channels}, rows,
-        packed, out_channels,
+        {.first = in + z * in_channels, .stride = in_channels, .k = deep}, rows, packed,
+        out_channels,
         {.out = out + z * out_channels, .stride = out_channels, .bias = bias, .relu = relu});
   }
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/select.h"
+
 namespace nmrf::kernels {
 namespace {
 
@@ -46,8 +48,7 @@ void ModalPicker::pick(const float* values, std::int64_t k, std::int64_t* best) 
   };
   const auto planes = static_cast<std::int64_t>(queue_.size());
   for (std::int64_t z = 0; z < planes; ++z) queue_[z] = {values[z], z};
-  std::nth_element(queue_.begin(), queue_.begin() + k - 1, queue_.end(), greater);
-  std::sort(queue_.begin(), queue_.begin() + k - 1, greater);
+  select_first(queue_.data(), queue_.size(), static_cast<std::size_t>(k), greater);
   for (std::int64_t i = 0; i < k; ++i) best[i] = queue_[i].second;
 }
 

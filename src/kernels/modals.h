@@ -13,7 +13,7 @@ class ModalPicker {
   explicit ModalPicker(std::int64_t planes) : queue_(static_cast<std::size_t>(planes)) {}
   void resize(std::int64_t planes) { queue_.resize(static_cast<std::size_t>(planes)); }
   // Indices of the k largest values, best first, 1 <= k <= planes; NaN counts as largest. Equal
-  // values come in the order that std::nth_element and std::sort by value give, from index order.
+  // values come in the order that select_first() (core/select.h) by value gives, from index order.
   void pick(const float* values, std::int64_t k, std::int64_t* best);
 
  private:

@@ -67,6 +67,7 @@ void average(const float* from, std::int64_t width, std::int64_t channels, float
 
 // Sine and cosine of t by one evaluation in double, then by doubling the angle: fourteen doublings
 // of an error of 1e-16 leave it far below the precision of a float.
+#if HWY_HAVE_FLOAT64
 void encode(const float* labels, float range, std::int64_t frequencies, float* out,
             std::int64_t begin, std::int64_t end) {
   const hn::ScalableTag<double> d;
@@ -111,6 +112,25 @@ void encode(const float* labels, float range, std::int64_t frequencies, float* o
     }
   }
 }
+
+#else  // Highway has no doubles for WebAssembly
+void encode(const float* labels, float range, std::int64_t frequencies, float* out,
+            std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    float* to = out + i * (2 * frequencies + 1);
+    const float t = labels[i] * 3.14f / range;
+    double sine = std::sin(static_cast<double>(t)), cosine = std::cos(static_cast<double>(t));
+    for (std::int64_t f = 0; f < frequencies; ++f) {
+      to[f] = static_cast<float>(sine);
+      to[frequencies + f] = static_cast<float>(cosine);
+      const double twice = sine + sine;
+      sine = twice * cosine;
+      cosine = cosine * (cosine + cosine) - 1;
+    }
+    to[2 * frequencies] = t;
+  }
+}
+#endif
 
 void winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std::int64_t end) {
   const hn::CappedTag<float, 8> d;

@@ -99,9 +99,10 @@ class WindowKernel {
         tokens_(pixels_ * shape.labels),
         panels_((tokens_ + kQ - 1) / kQ),
         padded_(round_up(std::max(tokens_, panels_ * kQ), 48)),
-        pixel_stride_(round_up(std::max({pixels_ + kLanes, panels_ * kQ / shape.labels + kLanes,
-                                         pixels_ + static_cast<size_t>(shape.window)}),
-                               16)),
+        pixel_stride_(round_up(
+            std::max({pixels_ + kLanes, panels_ * kQ / static_cast<size_t>(shape.labels) + kLanes,
+                      pixels_ + static_cast<size_t>(shape.window)}),
+            16)),
         scale_(1.0f / std::sqrt(static_cast<float>(shape.depth))),
         pixel_of_key_(window_indices().pixel_of_key),
         first_pixel_(window_indices().first_pixel),
@@ -135,17 +136,18 @@ class WindowKernel {
     }
     size_ = arena.used;
     if (!scratch) return;
+    const auto labels = static_cast<size_t>(s_.labels);
     pixel_of_key_.resize(padded_);
     for (size_t t = 0; t < padded_; ++t)
-      pixel_of_key_[t] = static_cast<int32_t>(std::min(t / s_.labels, pixels_ - 1));
+      pixel_of_key_[t] = static_cast<int32_t>(std::min(t / labels, pixels_ - 1));
     // Lanes beyond the last token read the last pixel.
     const size_t vectors = panels_ * kVecs;
     first_pixel_.resize(vectors);
     lane_pixel_.resize(vectors * kLanes);
     for (size_t n = 0; n < vectors; ++n) {
-      first_pixel_[n] = static_cast<int32_t>(std::min(n * kLanes / s_.labels, pixels_ - 1));
+      first_pixel_[n] = static_cast<int32_t>(std::min(n * kLanes / labels, pixels_ - 1));
       for (size_t lane = 0; lane < kLanes; ++lane) {
-        const size_t pixel = std::min((n * kLanes + lane) / s_.labels, pixels_ - 1);
+        const size_t pixel = std::min((n * kLanes + lane) / labels, pixels_ - 1);
         lane_pixel_[n * kLanes + lane] = static_cast<int32_t>(pixel) - first_pixel_[n];
       }
     }

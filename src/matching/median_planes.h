@@ -19,7 +19,7 @@ class GrowingBuffer {
  public:
   T* need(std::size_t count) {
     if (count > capacity_) {
-      values_ = std::make_unique_for_overwrite<T[]>(count);
+      values_ = std::unique_ptr<T[]>(new T[count]);  // not set to zero
       capacity_ = count;
     }
     return values_.get();

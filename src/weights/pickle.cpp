@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <initializer_list>
 #include <unordered_map>
 
 #include "core/check.h"
+#include "core/numbers.h"
 #include "weights/file_bytes.h"
 
 namespace nmrf::pickle {
@@ -75,7 +75,7 @@ class Machine {
     return load_le<T>(take(sizeof(T)));
   }
   std::string_view text(std::uint64_t count) {
-    return {reinterpret_cast<const char*>(take(count)), count};
+    return {reinterpret_cast<const char*>(take(count)), static_cast<std::size_t>(count)};
   }
   // The text up to the next line feed, which is consumed.
   std::string_view line() {
@@ -178,15 +178,13 @@ class Machine {
     push_int(value);
   }
   void push_real_text(std::string_view digits) {
-    double value = 0;
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size())
-      broken("'{}' is not a number", printable(digits));
-    push(Kind::kFloat).real = value;
+    const std::optional<double> value = parse_double(digits);
+    if (!value) broken("'{}' is not a number", printable(digits));
+    push(Kind::kFloat).real = *value;
   }
   void push_real() {  // big-endian
     std::uint64_t bits = __builtin_bswap64(number<std::uint64_t>());
-    push(Kind::kFloat).real = std::bit_cast<double>(bits);
+    push(Kind::kFloat).real = bit_cast<double>(bits);
   }
 
   // --- names and calls ---

@@ -1,10 +1,10 @@
 #include "weights/tensor_file.h"
 
 #include <array>
-#include <bit>
 #include <limits>
 
 #include "core/check.h"
+#include "core/numbers.h"
 #include "weights/pth.h"
 #include "weights/safetensors.h"
 
@@ -43,13 +43,11 @@ float half_to_float(std::uint16_t half) {
     return sign ? -magnitude : magnitude;
   }
   if (exponent == 31)  // infinity or NaN
-    return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+    return bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
+  return bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-float bfloat16_to_float(std::uint16_t value) {
-  return std::bit_cast<float>(std::uint32_t{value} << 16);
-}
+float bfloat16_to_float(std::uint16_t value) { return bit_cast<float>(std::uint32_t{value} << 16); }
 
 template <class T, class Convert>
 std::vector<float> convert(std::span<const std::uint8_t> data, Convert&& one) {
@@ -142,14 +140,14 @@ std::vector<float> to_floats(const StoredTensor& tensor) {
 }
 
 std::uint16_t to_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto bits = bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
   const std::uint32_t rest = bits & 0x7fffffffu;
   if (rest > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);   // NaN
   if (rest >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // beyond the range
   if (rest < 0x38800000u) {  // subnormal: the addition rounds
-    const float shifted = std::bit_cast<float>(rest) + 0.5f;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+    const float shifted = bit_cast<float>(rest) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }
   const std::uint32_t odd = rest >> 13 & 1u;
   return static_cast<std::uint16_t>(sign | (rest + 0xc8000000u + 0xfffu + odd) >> 13);

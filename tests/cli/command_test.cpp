@@ -196,6 +196,7 @@ TEST(Command, ProgramsThatAreNotInstalled) {
   const std::vector<Case> cases{
       {{"eval", "--list", "x"}, "nmrf-tools", "NMRF_BUILD_EVAL"},
       {{"plot", "runs/a"}, "nmrf-tools", "NMRF_BUILD_EVAL"},
+      {{"export", "x.onnx"}, "nmrf-export", "NMRF_BUILD_EXPORT"},
       {{"train", "--help"}, "nmrf-train", "NMRF_BUILD_TRAIN"},
       {{"match", l, r, "-o", d, "--device", "cuda"}, "nmrf-train", "NMRF_BUILD_TRAIN"},
       {{"bench", "--preset", "fast", "--compare"}, "nmrf-train", "NMRF_BUILD_TRAIN"},

@@ -308,6 +308,12 @@ TEST(Onnx, ShippedModelOnTheBundledPair) {
   EXPECT_GE(d.same_seeds, 0.99);
   std::cout << "  with the seeds of the graph, ties to the lower plane:\n";
   print_difference(compare_both(runtime, stored, options, how, left, right, {}, true));
+  std::cout << "  in 16 bits:\n";
+  how.half = true;
+  const Difference half = compare_both(runtime, stored, options, how, left, right, {});
+  print_difference(half);
+  EXPECT_LE(half.median, 5e-3);
+  EXPECT_GE(half.within, 0.98);
 }
 
 TEST(Onnx, FileIsSmallAndSaysWhatItIs) {
@@ -326,9 +332,17 @@ TEST(Onnx, FileIsSmallAndSaysWhatItIs) {
   EXPECT_EQ(metadata["trained_on"], "formula");
   EXPECT_EQ(metadata["size"], "1248x376");
   EXPECT_NE(metadata["options"].find("\"max_disp\":320"), std::string::npos);
-  std::set<std::string> stages;
+  std::set<std::string> stages, read;
+  for (const auto& output : model.graph().output()) read.insert(output.name());
+  for (const auto& node : model.graph().node())
+    read.insert(node.input().begin(), node.input().end());
+  for (const auto& tensor : model.graph().initializer())
+    EXPECT_TRUE(read.contains(tensor.name())) << tensor.name();
   for (const auto& node : model.graph().node()) {
     EXPECT_EQ(node.domain(), "") << node.name();
+    EXPECT_TRUE(std::any_of(node.output().begin(), node.output().end(), [&](const auto& output) {
+      return read.contains(output);
+    })) << node.name();
     stages.insert(node.name().substr(0, node.name().find('/')));
   }
   for (const char* stage : {"backbone", "cost_volume", "propagation", "gamma_coarse", "inference",

@@ -7,13 +7,14 @@ in vec3 color;
 uniform mat4 view;
 uniform float focal;   // of clip space, vertical
 uniform float aspect;
+uniform vec2 center;   // where the optical axis meets clip space
 uniform float near;
 uniform float size;    // px of the screen for a point of unit size at unit depth
 out vec3 tint;
 void main() {
   vec4 seen = view * vec4(position.x, -position.y, -position.z, 1.0);
   float far = near * 1e5;
-  gl_Position = vec4(seen.x * focal / aspect, seen.y * focal,
+  gl_Position = vec4(seen.x * focal / aspect - seen.z * center.x, seen.y * focal - seen.z * center.y,
                      -(seen.z * (far + near) + 2.0 * far * near) / (far - near), -seen.z);
   gl_PointSize = clamp(size * position.z / max(-seen.z, near), 1.0, 40.0);
   tint = color;
@@ -33,8 +34,13 @@ function compiled(gl, type, source) {
   return shader;
 }
 
-function median(values) {
-  return values.length ? Float32Array.from(values).sort()[values.length >> 1] : 0;
+// Between the near and the far end of the points, nearer to the near one: what an orbit turns about.
+function middleDepth({ count, positions }) {
+  const step = Math.max(1, Math.floor(count / 5000));
+  const depths = Float32Array.from({ length: Math.ceil(count / step) }, (_, i) => positions[3 * i * step + 2]).sort();
+  if (depths.length === 0) return 1;
+  const at = (share) => depths[Math.round(share * (depths.length - 1))];
+  return 2 / (1 / at(0.05) + 1 / at(0.95));
 }
 
 export class CloudView {
@@ -59,6 +65,8 @@ export class CloudView {
     this.pointSize = 1.5;
     this.count = 0;
     this.swing = 0;
+    this.focal = 1;
+    this.center = [0, 0];
     this.home = { turn: 0, tilt: 0, distance: 1, target: [0, 0, -1] };
     this.reset();
     this.listen();
@@ -66,7 +74,7 @@ export class CloudView {
   }
 
   // cloud: pointCloud() of points.js. calibration gives the field of view, that of the photo.
-  show(cloud, calibration, height, keepCamera = false) {
+  show(cloud, calibration, { width, height }, keepCamera = false) {
     const { gl } = this;
     const [positions, colors] = this.buffers;
     gl.bindBuffer(gl.ARRAY_BUFFER, positions.buffer);
@@ -77,12 +85,10 @@ export class CloudView {
     gl.vertexAttribPointer(colors.place, 3, gl.UNSIGNED_BYTE, true, 0, 0);
     this.count = cloud.count;
     this.focal = (2 * calibration.fx) / height;
-    const depths = [];
-    const step = Math.max(1, Math.floor(cloud.count / 5000));
-    for (let i = 0; i < cloud.count; i += step) depths.push(cloud.positions[3 * i + 2]);
-    const depth = median(depths) || 1;
+    this.center = [(2 * calibration.cx + 1) / width - 1, 1 - (2 * calibration.cy + 1) / height];
+    const depth = middleDepth(cloud);
     this.rows = height;
-    this.home = { turn: 0, tilt: 0, distance: depth, target: [0, 0, -depth] };
+    this.home = { turn: 0, tilt: 0, distance: depth, target: this.targetInView(depth, width / height) };
     if (!keepCamera) this.reset();
     this.draw();
   }
@@ -102,10 +108,17 @@ export class CloudView {
     return [[ct, 0, -st], [st * sp, cp, ct * sp], [st * cp, -sp, ct * cp]];
   }
 
-  viewMatrix() {
+  // The target as the camera sees it: in the middle of the picture, which the optical axis may miss.
+  targetInView(distance, aspect) {
+    const [x, y] = this.center;
+    return [(-x * distance * aspect) / this.focal, (-y * distance) / this.focal, -distance];
+  }
+
+  viewMatrix(aspect) {
     const axes = this.axes();
-    const eye = this.target.map((value, i) => value + this.distance * axes[2][i]);
-    const back = axes.map((axis) => -(axis[0] * eye[0] + axis[1] * eye[1] + axis[2] * eye[2]));
+    const seen = this.targetInView(this.distance, aspect);
+    const [x, y, z] = this.target;
+    const back = axes.map((axis, i) => seen[i] - axis[0] * x - axis[1] * y - axis[2] * z);
     const [right, up, behind] = axes;
     return new Float32Array([right[0], up[0], behind[0], 0, right[1], up[1], behind[1], 0,
       right[2], up[2], behind[2], 0, back[0], back[1], back[2], 1]);
@@ -133,7 +146,8 @@ export class CloudView {
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     if (this.count === 0) return;
-    gl.uniformMatrix4fv(this.at('view'), false, this.viewMatrix());
+    gl.uniformMatrix4fv(this.at('view'), false, this.viewMatrix(width / height));
+    gl.uniform2fv(this.at('center'), this.center);
     gl.uniform1f(this.at('focal'), this.focal);
     gl.uniform1f(this.at('aspect'), width / height);
     gl.uniform1f(this.at('near'), 0.02 * this.home.distance);

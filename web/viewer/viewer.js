@@ -66,7 +66,7 @@ const MARKUP = `
   <button type="button" data-save="picture">Picture</button>
 </div>`;
 
-const EDGE_STEP = 1;  // px of disparity between neighbours, above which a point is left out
+const EDGE_STEP = 2;  // px of disparity between neighbours, above which a point is left out
 
 class Viewer {
   constructor(element) {
@@ -108,7 +108,7 @@ class Viewer {
     this.find('[data-layer=confidence]').hidden = !result.confidence;
     this.find('[data-layer=mask]').hidden = !result.mask;
     this.find('[data-set=focal]').value = this.calibration.guessed ? '' : this.calibration.fx.toFixed(1);
-    this.find('[data-set=baseline]').value = this.calibration.guessed ? '' : this.calibration.baseline;
+    this.find('[data-set=baseline]').value = this.calibration.guessed ? '' : Number(this.calibration.baseline.toPrecision(5));
     this.find('[data-set=focal]').placeholder = `${Math.round(this.calibration.fx)} (guessed)`;
     this.find('[data-set=baseline]').placeholder = `${this.calibration.baseline} (guessed)`;
     this.stage = this.find('.nv-stage');
@@ -170,7 +170,7 @@ class Viewer {
     }
     if (!this.stale) return;
     this.stale = false;
-    this.cloudView.show(this.cloud(), this.calibration, this.result.height, keepCamera);
+    this.cloudView.show(this.cloud(), this.calibration, this.result, keepCamera);
     if (!keepCamera) this.cloudView.startSwing();
   }
 

@@ -1,0 +1,17 @@
+# WebAssembly: the headers of the build machine, and no library. There is one SIMD target, hence nothing of
+# Highway to link. /usr/include itself must stay out of the include path: it has another C library.
+set(NMRF_HEADERS /usr/include CACHE PATH "Folder with the headers hwy/, fmt/ and nlohmann/")
+set(headers ${PROJECT_BINARY_DIR}/headers)
+file(MAKE_DIRECTORY ${headers})
+foreach(name hwy fmt nlohmann)
+  if(NOT IS_DIRECTORY ${NMRF_HEADERS}/${name})
+    message(FATAL_ERROR "No ${NMRF_HEADERS}/${name}: install libhwy-dev, libfmt-dev and nlohmann-json3-dev, or set NMRF_HEADERS")
+  endif()
+  file(CREATE_LINK ${NMRF_HEADERS}/${name} ${headers}/${name} SYMBOLIC)
+endforeach()
+foreach(target hwy::hwy fmt::fmt-header-only nlohmann_json::nlohmann_json)
+  add_library(${target} INTERFACE IMPORTED)
+  target_include_directories(${target} INTERFACE ${headers})
+endforeach()
+target_compile_definitions(fmt::fmt-header-only INTERFACE FMT_HEADER_ONLY=1)
+add_compile_options(-msimd128 -pthread -fwasm-exceptions)
