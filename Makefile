@@ -4,14 +4,16 @@
 # make install  build and install (DESTDIR, PREFIX=/usr/local)
 # make asan     the tests under the address and undefined-behaviour sanitizers
 # make python   the Python package as a wheel, into out/python
-# Only demo, test and python call the package manager, and say so. PRESET=runtime builds no more than matching
+# make package  Debian packages and an archive for other Linux systems, into out/packages
+# make package-test  unpacks and runs these and the wheel
+# Only demo, test, python and package call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan lint install python clean
+.PHONY: demo test build asan lint install python package package-test clean
 
 demo:
 	scripts/setup runtime
@@ -43,8 +45,25 @@ install: build
 
 python:
 	scripts/setup python
+	rm -rf out/python
 	$(PYTHON) -m pip wheel . --no-build-isolation --no-deps -q -w out/python
 	@ls -sh out/python/*.whl
+
+# CPack leaves its working folder behind.
+package:
+	scripts/setup package
+	rm -rf out/packages
+	cmake --preset package
+	cmake --build --preset package
+	cd build/package && cpack -G DEB -B $(CURDIR)/out/packages
+	cmake --preset portable
+	cmake --build --preset portable
+	cd build/portable && cpack -G TGZ -B $(CURDIR)/out/packages
+	rm -rf out/packages/_CPack_Packages
+	@ls -sh out/packages
+
+package-test: package python
+	scripts/test_packages
 
 clean:
 	rm -rf build out nmrf.egg-info
