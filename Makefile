@@ -5,14 +5,16 @@
 # make asan     the tests under the address and undefined-behaviour sanitizers
 # make python   the Python package as a wheel, into out/python
 # make web      the browser page, into out/web; make web-serve shows it, make web-test drives it in Chromium
-# Only demo, test, python, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
+# make package  Debian packages and an archive for other Linux systems, into out/packages
+# make package-test  unpacks and runs these and the wheel
+# Only demo, test, python, package, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan lint install python web web-serve web-test clean
+.PHONY: demo test build asan lint install python package package-test web web-serve web-test clean
 
 demo:
 	scripts/setup runtime
@@ -44,6 +46,7 @@ install: build
 
 python:
 	scripts/setup python
+	rm -rf out/python
 	$(PYTHON) -m pip wheel . --no-build-isolation --no-deps -q -w out/python
 	@ls -sh out/python/*.whl
 
@@ -58,6 +61,22 @@ web-test:
 	scripts/setup web-test
 	web/build out/web
 	web/test/run
+
+# CPack leaves its working folder behind.
+package:
+	scripts/setup package
+	rm -rf out/packages
+	cmake --preset package
+	cmake --build --preset package
+	cd build/package && cpack -G DEB -B $(CURDIR)/out/packages
+	cmake --preset portable
+	cmake --build --preset portable
+	cd build/portable && cpack -G TGZ -B $(CURDIR)/out/packages
+	rm -rf out/packages/_CPack_Packages
+	@ls -sh out/packages
+
+package-test: package python
+	scripts/test_packages
 
 clean:
 	rm -rf build out nmrf.egg-info

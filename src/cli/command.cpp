@@ -59,7 +59,34 @@ int CommonOptions::thread_count() const {
   return usable_cores();
 }
 
+namespace {
+
+// For the shell completions, a line per name of an option: name, what it takes (nothing for a flag;
+// "a|b" for one of these; else the type), description.
+void list_options(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() && option->get_lnames().empty()) continue;
+    std::string takes = option->get_items_expected_max() == 0 ? "" : option->get_type_name();
+    if (const auto open = takes.find(":{"); open != std::string::npos) {
+      takes = takes.substr(open + 2, takes.find('}') - open - 2);
+      std::replace(takes.begin(), takes.end(), ',', '|');
+    } else {
+      takes = takes.substr(0, takes.find_first_of(":|"));
+    }
+    for (const std::string& name : option->get_lnames())
+      print(fmt::format("--{}\t{}\t{}", name, takes, option->get_description()));
+    for (const std::string& name : option->get_snames())
+      print(fmt::format("-{}\t{}\t{}", name, takes, option->get_description()));
+  }
+}
+
+}  // namespace
+
 int parse(CLI::App& app, int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--list-options") == 0) {
+    list_options(app);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -79,6 +79,12 @@ int run(const Program& program, int argc, char** argv) {
     print_help(program);
     return argc < 2 ? 2 : 0;
   }
+  if (first == "--list-commands") {  // for the shell completions
+    for (const auto& command : kCommands)
+      if (command.program == program.name || !find_program(command.program).empty())
+        print(fmt::format("{}\t{}", command.name, command.summary));
+    return 0;
+  }
   if (first == "--version") {
     print(fmt::format("{} {}{}", program.name, NMRF_VERSION,
                       program.about ? " (" + program.about() + ")" : ""));

@@ -44,6 +44,21 @@ TEST(Command, DoctorFindsTheModelAndTriesIt) {
   EXPECT_EQ(run.code, 4);
 }
 
+TEST(Command, ListsForCompletion) {
+  Outcome run = nmrf({"--list-commands"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_TRUE(contains(run.out, "match\tdisparity, depth and point clouds")) << run.out;
+  run = nmrf({"match", "--list-options"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "");
+  // Name, what it takes, description: a flag, a choice, a value.
+  EXPECT_TRUE(contains(run.out, "\n--lr-check\t\t")) << run.out;
+  EXPECT_TRUE(contains(run.out, "\n--view\tleft|right|both\t"));
+  EXPECT_TRUE(contains(run.out, "\n--scale\tFACTOR\t"));
+  EXPECT_TRUE(contains(run.out, "\n-o\tTEXT\t"));
+  EXPECT_EQ(nmrf({"match", "--list-options", "left.png"}).code, 2);
+}
+
 TEST(Command, UsageErrors) {
   TempFolder folder;
   put_pair(folder / "l.png", folder / "r.png");

@@ -85,6 +85,16 @@ expect_map(${work}/match.pfm)
 if(NOT EXISTS ${work}/match_cloud.ply)
   message(FATAL_ERROR "the installed command wrote no point cloud")
 endif()
+# The Python package finds the libraries and the model below the prefix.
+file(GLOB python ${prefix}/lib/python3*/*-packages)
+if(python)
+  run(${CMAKE_COMMAND} -E env PYTHONPATH=${python} ${PYTHON} -c
+    "print(__import__('nmrf').Matcher())")
+  if(NOT out MATCHES "nmrf.Matcher max_disp")
+    message(FATAL_ERROR "the installed Python package does not load its model")
+  endif()
+endif()
+
 # One network, one result.
 file(SHA256 ${work}/match.pfm expected)
 foreach(other minimal match_c)
