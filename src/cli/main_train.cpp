@@ -7,6 +7,7 @@
 
 #include "cli/bench.h"
 #include "cli/eval_methods.h"
+#include "cli/feature_rectify.h"
 #include "cli/program.h"
 #include "train/engine.h"
 #include "train/superpixels.h"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   nmrf::train::use_libtorch_engine();
   set_libtorch_bench(make_libtorch_subject);
   set_segmenter(nmrf::train::cached_superpixels);
+  use_feature_rectifier();
   constexpr Command kCommands[] = {
       {"train", cmd_train},     {"match", cmd_match}, {"eval", cmd_eval},  {"submit", cmd_submit},
       {"convert", cmd_convert}, {"info", cmd_info},   {"bench", cmd_bench}};
