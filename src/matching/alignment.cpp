@@ -19,9 +19,10 @@ constexpr double kMostSpread = 0.7;   // working px, of the matches about the mo
 constexpr double kMostError = 0.25;   // px, at the worst corner of the image
 constexpr double kLeastEffect = 0.2;  // px: root mean square of a term that is worth correcting
 constexpr double kLeastRatio = 5;     // of a term to its standard error
-constexpr double kLeastCover = 0.25;  // deviation of the matches' places, in halves of the image
-constexpr double kMostShare = 0.05;   // of the height, vertical error of a nearly rectified pair
-constexpr double kMostSlope = 0.05;   // turn and scale of one
+// Deviation of the matches' places, in halves of the image; scenes are wider than they are high.
+constexpr double kLeastCover = 0.2, kLeastCoverDown = 0.1;
+constexpr double kMostShare = 0.05;  // of the height, vertical error of a nearly rectified pair
+constexpr double kMostSlope = 0.05;  // turn and scale of one
 
 // The grey image after a 3 x 3 binomial filter: derivatives and places between pixels mean more.
 struct Smooth {
@@ -298,8 +299,8 @@ AlignmentEstimate estimate_alignment(const Grey& left, const Grey& right,
   if (!solve(rows, whole, plane)) return result;
   result.error = corner_error(plane, result.spread);
   const double size = found.vertical_rms(width, height);
-  const double cover = std::min(deviation(rows, 1), deviation(rows, 2));
-  result.sure = result.matches >= kLeastMatches && cover >= kLeastCover &&
+  const bool covered = deviation(rows, 1) >= kLeastCover && deviation(rows, 2) >= kLeastCoverDown;
+  result.sure = result.matches >= kLeastMatches && covered &&
                 2 * result.matches >= std::ssize(rows) && result.spread <= kMostSpread * sy &&
                 result.error <= kMostError * sy && size <= kMostShare * height &&
                 std::abs(found.turn) <= kMostSlope && std::abs(found.scale) <= kMostSlope;
