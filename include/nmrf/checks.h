@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "nmrf/alignment.h"
 #include "nmrf/export.h"
 #include "nmrf/image.h"
 
 namespace nmrf {
 
-// What corners found in both images say. Offsets are in pixels of the given images.
+// What corners found in both images say; the warning of unrectified images is the last. Offsets are
+// in pixels of the given images.
 struct PairCheck {
   std::vector<std::string> warnings;  // sentences for a person; none when nothing looks wrong
   int matches = 0;                    // corners found in both images that agree with each other
@@ -21,6 +23,11 @@ struct PairCheck {
   bool swapped = false;        // the right image was given first
   bool not_rectified = false;  // matches do not lie on the same rows
   bool identical = false;      // one image was given twice
+  // A small error of rectification, to a fraction of a pixel, and its standard error in px where it
+  // is worst. `correctable`: surely there and worth correcting, see MatchOptions::align.
+  Alignment alignment;
+  double alignment_error = 0;
+  bool correctable = false;
 };
 
 // Looks for swapped, unrectified or identical images, of one size. Conservative: says nothing when

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "nmrf/alignment.h"
 #include "nmrf/export.h"
 #include "nmrf/map.h"
 
@@ -39,6 +40,9 @@ struct Disparity {
   // The candidate labels that inference chose from, and the seeds they grew from. Empty unless
   // MatchOptions::keep_labels.
   CellLabels labels, seeds;
+  // How the right image was corrected before matching; none() when it was not. Maps of the left
+  // view belong to the left image as it is, those of the right view to the corrected right image.
+  Alignment alignment;
 };
 
 // Left-right consistency: sets kOccluded in own.mask where the map of the other view disagrees by

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "nmrf/alignment.h"
 #include "nmrf/disparity.h"
 #include "nmrf/error.h"
 #include "nmrf/export.h"
@@ -56,6 +57,13 @@ struct MatchOptions {
   // With a factor: resize the result back to the images' size (disparities grow along). Off, the
   // result has the size of the scaled images and its disparities are in their pixels.
   bool full_size = false;
+  // Measures whether the right image lies a little too high or low, is turned or of another scale,
+  // and corrects it where that is sure (see PairCheck::correctable): matching looks along rows
+  // only, and a pixel of vertical offset doubles the errors. Pairs that fit stay as they are, bit
+  // for bit. Takes a few hundredths of a second.
+  bool align = false;
+  // A correction that is known, instead of measuring one; Alignment() for none.
+  std::optional<Alignment> alignment{};
   bool keep_labels = false;  // also Disparity::labels and seeds; left view only
   // Called between stages, on the calling thread. Returning false cancels the call, which then
   // throws Error(kCancelled).

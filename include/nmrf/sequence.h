@@ -9,8 +9,9 @@
 namespace nmrf {
 
 // Keeps what one frame teaches about the next: the scale is chosen once and kept while it fits, so
-// that only the first frame is matched twice, and results are reused. The matcher must outlive it.
-// One thread at a time.
+// that only the first frame is matched twice; the correction of the right image
+// (MatchOptions::align) is that of the first frame; results are reused. The matcher must outlive
+// it. One thread at a time.
 class NMRF_API Sequence {
  public:
   explicit Sequence(const Matcher& matcher, MatchOptions how = {});

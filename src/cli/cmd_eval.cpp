@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "data/modals.h"
 #include "eval/baseline.h"
+#include "eval/disturbance.h"
 #include "eval/html_report.h"
 #include "eval/runner.h"
 #include "eval/summary.h"
@@ -27,8 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Settings {
-  std::vector<std::string> datasets, roots, models, baselines, set;
-  std::string protocol, list;
+  std::vector<std::string> datasets, roots, models, baselines, set, disturbances;
+  std::string protocol, list, rectify = "small";
   MatcherOptions matcher;
   std::optional<double> scale;
   bool proposals = false, ablate = false;
@@ -73,6 +74,13 @@ void add_options(CLI::App& app, Settings& s) {
   add_max_disp(app, s.matcher.max_disp)->group(what);
   add_scale(app, s.scale, "As for nmrf match; maps are compared at full size")->group(what);
   add_device(app, s.matcher.device)->group(what);
+  add_rectify(app, s.rectify)->group(what);
+  app.add_option("--disturb", s.disturbances,
+                 "Also with right images disturbed by these, separated by commas: dy=PX, "
+                 "rotate=DEG, scale=F, brightness=F, blur=PX, noise=LEVELS, jpeg=Q; several at "
+                 "once: dy=1+jpeg=50")
+      ->delimiter(',')
+      ->group(what);
 
   const char* numbers = "Numbers (defaults follow the benchmark)";
   app.add_flag("--proposals", s.proposals, "Also recall of labels and seeds (paper Table 4)")
@@ -156,6 +164,7 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
   MatchOptions how;
   how.scale = s.scale;
   how.keep_labels = true;
+  how.align = s.rectify == "small";
   auto add = [&](const std::string& name, const std::string& model, const MatcherOptions& options) {
     auto method = std::make_unique<MatcherMethod>(unique_name(methods, name), model, options, how);
     about["methods"][method->name()] = method->about();
@@ -202,6 +211,10 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
     about["methods"][method->name()] = method->identity();
     methods.push_back(std::move(method));
   }
+  const std::size_t whole = methods.size();
+  for (const auto& text : s.disturbances)
+    for (std::size_t i = 0; i < whole; ++i)
+      methods.push_back(std::make_unique<DisturbedMethod>(*methods[i], Disturbance(text)));
   return methods;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/match_settings.h"
 #include "cli/models.h"
+#include "cli/pair_rectifier.h"
 #include "cli/program.h"
 #include "core/check.h"
 #include "core/fields.h"
@@ -18,7 +19,6 @@
 #include "core/quantile.h"
 #include "io/pair_source.h"
 #include "kernels/resample.h"
-#include "nmrf/checks.h"
 #include "nmrf/files.h"
 #include "nmrf/sequence.h"
 #include "viz/error_map.h"
@@ -140,13 +140,14 @@ class Run {
         geometry_(geometry),
         left_(matcher, s_.match, View::kLeft, video),
         right_(matcher, s_.match, View::kRight, video),
-        range_(s_.range) {
+        range_(s_.range),
+        rectifier_(s_.rectify, video, !s_.no_checks) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
     if (!s_.truth_file.empty()) truth_ = read_disparity(s_.truth_file);
   }
 
   // Everything that is done for one good pair; returns its report.
-  nlohmann::json process(const InputPair& pair);
+  nlohmann::json process(InputPair& pair);
 
  private:
   void write_view(const InputPair& pair, const Disparity& result, const std::string& suffix,
@@ -161,6 +162,7 @@ class Run {
   Geometry& geometry_;
   ViewMatcher left_, right_;
   RangeChooser range_;
+  PairRectifier rectifier_;
   std::optional<FloatMap> truth_;
   Colormap colormap_ = Colormap::kTurbo;
 };
@@ -174,20 +176,15 @@ fs::path Run::note(const fs::path& path, const InputPair& pair, nlohmann::json& 
   return path;
 }
 
-nlohmann::json Run::process(const InputPair& pair) {
+nlohmann::json Run::process(InputPair& pair) {
   nlohmann::json report;
   report["left"] = pair.left_name;
   report["right"] = pair.right_name;
+  rectifier_.apply(pair, report);
+  if (const auto& rectifier = rectifier_.by_calibration()) geometry_.use(rectifier->calibration());
   report["size"] = {pair.left.width(), pair.left.height()};
   // A calibration that does not fit is told before the work.
   if (geometry_.known()) geometry_.of(size_of(pair.left), size_of(pair.left));
-  if (!s_.no_checks) {
-    PairCheck verdict = check_pair(pair.left, pair.right);
-    for (const auto& warning : verdict.warnings) {
-      log_warning("{}: {}", pair.stem, warning);
-      report["warnings"].push_back(warning);
-    }
-  }
 
   const auto start = std::chrono::steady_clock::now();
   Disparity *left = nullptr, *right = nullptr;
@@ -201,6 +198,11 @@ nlohmann::json Run::process(const InputPair& pair) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   report["seconds"] = elapsed.count();
 
+  if (rectifier_.changed()) {
+    write_image(note(names_.companion(pair.stem, "_rectified_left.png"), pair, report), pair.left);
+    write_image(note(names_.companion(pair.stem, "_rectified_right.png"), pair, report),
+                pair.right);
+  }
   if (s_.view != "right") write_view(pair, *left, "", report);
   if (s_.view != "left") write_view(pair, *right, "_right", report);
   return report;
@@ -296,6 +298,7 @@ int cmd_match(int argc, char** argv) {
   s.complete();
   s.validate();
   if (needs_libtorch(s.matcher.device)) hand_over(kTrain, argc, argv);
+  if (s.rectify.by_features() && !has_feature_rectifier()) hand_over(kTools, argc, argv);
   RangeChooser{s.range};  // a mistake in it is told before anything is read
   Geometry geometry(s);
   if (geometry.known() && s.view == "right" && !s.no_cloud)

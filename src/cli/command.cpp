@@ -122,6 +122,14 @@ CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp) {
       ->check(CLI::Range(0, 16384));
 }
 
+CLI::Option* add_rectify(CLI::App& app, std::string& rectify) {
+  return app
+      .add_option("--rectify", rectify,
+                  "small: correct small vertical errors where they are sure; off")
+      ->check(CLI::IsMember({"small", "off"}))
+      ->capture_default_str();
+}
+
 CLI::Option* add_device(CLI::App& app, std::string& device) {
   const auto known = [](const std::string& wish) -> std::string {
     const bool numbered = wish.starts_with("cuda:") && wish.size() > 5 && wish.size() < 9 &&

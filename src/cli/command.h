@@ -24,6 +24,8 @@ int cmd_doctor(int argc, char** argv);
 int cmd_info(int argc, char** argv);
 int cmd_eval(int argc, char** argv);
 int cmd_export(int argc, char** argv);
+int cmd_calibrate(int argc, char** argv);
+int cmd_rectify(int argc, char** argv);
 int cmd_plot(int argc, char** argv);
 int cmd_submit(int argc, char** argv);
 int cmd_synth(int argc, char** argv);
@@ -48,6 +50,9 @@ int parse(CLI::App& app, int argc, char** argv);
 CLI::Option* add_scale(CLI::App& app, std::optional<double>& scale, const std::string& text);
 // --max-disp PIXELS, or 0, which leaves it empty (see MatcherOptions::max_disp).
 CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp);
+
+// --rectify of commands that compare with truth: small or off.
+CLI::Option* add_rectify(CLI::App& app, std::string& rectify);
 
 // --device: auto, cpu, cuda or cuda:N.
 CLI::Option* add_device(CLI::App& app, std::string& device);

@@ -47,6 +47,7 @@ MatcherMethod::MatcherMethod(std::string name, const std::string& model,
             {"set", options.set},
             {"max_disp", matcher_.max_disp()},
             {"scale", how.scale ? nlohmann::json(*how.scale) : nlohmann::json("auto")},
+            {"align", how.align},
             {"device", matcher_.device()},
             {"nmrf", NMRF_VERSION}};
 }

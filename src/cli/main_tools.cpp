@@ -2,6 +2,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/core/version.hpp>
 
+#include "cli/feature_rectify.h"
 #include "cli/program.h"
 #include "core/check.h"
 
@@ -21,9 +22,10 @@ int main(int argc, char** argv) {
   using namespace nmrf::cli;
   // OpenCV reports its own troubles on stderr; ours name the file and say what to try.
   cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
-  constexpr Command kCommands[] = {{"eval", cmd_eval},
-                                   {"submit", cmd_submit},
-                                   {"plot", cmd_plot},
+  use_feature_rectifier();
+  constexpr Command kCommands[] = {{"eval", cmd_eval},       {"submit", cmd_submit},
+                                   {"plot", cmd_plot},       {"match", cmd_match},
+                                   {"rectify", cmd_rectify}, {"calibrate", cmd_calibrate},
 #ifdef NMRF_WITH_SYNTH
                                    {"synth", cmd_synth}};
 #else

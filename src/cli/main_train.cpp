@@ -8,6 +8,7 @@
 
 #include "cli/bench.h"
 #include "cli/eval_methods.h"
+#include "cli/feature_rectify.h"
 #include "cli/model_access.h"
 #include "cli/program.h"
 #include "train/engine.h"
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
   set_libtorch_bench(make_libtorch_subject);
   set_grower(grow);
   set_segmenter(nmrf::train::cached_superpixels);
+  use_feature_rectifier();
   constexpr Command kCommands[] = {
       {"train", cmd_train},     {"match", cmd_match}, {"eval", cmd_eval},  {"submit", cmd_submit},
       {"convert", cmd_convert}, {"info", cmd_info},   {"bench", cmd_bench}};

@@ -74,7 +74,14 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_option("--set", matcher.set, "Change a model option, e.g. match.median=0; repeatable")
       ->allow_extra_args(false)
       ->group(kMatching);
-  app.add_flag("--no-checks", no_checks, "Skip the check for swapped or unrectified images")
+  app.add_option("--rectify", rectify.wish,
+                 "small: correct small vertical errors where they are sure; off; auto: also "
+                 "rectify by features; or the rig's calibration: FILE or FILE,FILE")
+      ->capture_default_str()
+      ->group(kMatching);
+  rectify.add_to(app, kMatching);
+  app.add_flag("--no-checks", no_checks,
+               "Skip the check for swapped or unrectified images, and correct none")
       ->group(kMatching);
 
   constexpr const char* kDepth = "Depth and point cloud";
@@ -125,6 +132,10 @@ void MatchSettings::validate() const {
   const bool by_hand = focal || baseline || doffs || cx || cy;
   check(calibration_file.empty() || !by_hand, ErrorKind::kUsage,
         "--calib and --focal, --baseline, --doffs, --cx, --cy exclude each other");
+  check(!rectify.by_calibration() || (calibration_file.empty() && !by_hand), ErrorKind::kUsage,
+        "--rectify {} brings the calibration along; leave out --calib, --focal and --baseline",
+        rectify.wish);
+  rectify.validate();
   if (by_hand)
     check(focal.value_or(0) > 0 && baseline.value_or(0) > 0, ErrorKind::kUsage,
           "depth needs both --focal (pixels) and --baseline (metres), and both positive");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/pair_rectifier.h"
 #include "io/pair_source.h"
 #include "nmrf/geometry.h"
 #include "nmrf/matcher.h"
@@ -22,6 +23,7 @@ struct MatchSettings {
   MatcherOptions matcher;
   MatchOptions match;
   std::string view = "left";
+  RectifySettings rectify;
   bool lr_check = false;
   double lr_threshold = 1;
   bool confidence = false, mask = false, no_picture = false;
@@ -76,6 +78,8 @@ class Geometry {
  public:
   explicit Geometry(const MatchSettings& settings);
   bool known() const { return given_.has_value(); }
+  // The calibration of pairs that were rectified by one.
+  void use(const Calibration& calibration) { given_ = calibration; }
   // The calibration that holds for maps of size `matched`, made from images of size `original`. A
   // calibration of images of another size but the same shape is scaled, with a warning; of another
   // shape it is an Error(kInput).

@@ -29,6 +29,8 @@ struct Entry {
 constexpr const char* kRuntime = "nmrf";
 constexpr Entry kCommands[] = {
     {"match", "disparity, depth and point clouds from stereo pairs", kRuntime},
+    {"calibrate", "two cameras from images of a board", kTools},
+    {"rectify", "rectified pairs from a rig's calibration or from features", kRuntime},
     {"eval", "the numbers of the stereo benchmarks", kTools},
     {"submit", "archives for KITTI, Middlebury and ETH3D", kTools},
     {"train", "train or fine-tune a network", kTrain},
@@ -61,7 +63,7 @@ void print_help(const Program& program) {
       "  nmrf match left.png right.png -o out/ --calib calib.txt    and depth and a point cloud\n\n"
       "Commands (nmrf COMMAND --help tells more):\n";
   for (const auto& command : kCommands) {
-    text += fmt::format("  {:<9} {}", command.name, command.summary);
+    text += fmt::format("  {:<10} {}", command.name, command.summary);
     if (command.program != program.name && find_program(command.program).empty())
       text += fmt::format(" (needs {}, not installed)", command.program);
     text += "\n";

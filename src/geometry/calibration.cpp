@@ -1,18 +1,13 @@
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/check.h"
-#include "core/file.h"
 #include "core/log.h"
+#include "geometry/calibration_text.h"
 #include "nmrf/geometry.h"
 
 namespace nmrf {
@@ -20,126 +15,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Numbers = std::vector<double>;
-
 constexpr std::string_view kKnownForms =
     "Known are: Middlebury calib.txt (cam0=, baseline=), KITTI (P_rect_02: and P_rect_03:, or P2: "
     "and "
     "P3:), OpenCV yml/xml/json (Q, or P1 and P2), K.txt (nine numbers of K, then the baseline in "
     "metres), stereodemo json (fx, cx0, cx1, cy, baseline_meters)";
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
-// The numbers of `text`, separated by blanks, commas, semicolons or brackets; nothing when anything
-// else is in it.
-std::optional<Numbers> numbers_of(std::string_view text) {
-  constexpr std::string_view separators = " \t\r\n,;[]";
-  Numbers numbers;
-  std::size_t at = 0;
-  while ((at = text.find_first_not_of(separators, at)) != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
-    std::string_view word = text.substr(at, end - at);
-    if (word.starts_with('+')) word.remove_prefix(1);
-    double value = 0;
-    auto [stop, code] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (code != std::errc() || stop != word.data() + word.size()) return std::nullopt;
-    numbers.push_back(value);
-    at = end;
-  }
-  return numbers;
-}
-
-// Named entries of one calibration file. Knows the file and its format, so that every complaint
-// says what was recognised, what is missing, and what is there.
-class Entries {
- public:
-  Entries(std::string file, std::string format)
-      : file_(std::move(file)), format_(std::move(format)) {}
-
-  void add(std::string key, Numbers values) { entries_.emplace(std::move(key), std::move(values)); }
-  bool has(const std::string& key) const { return entries_.contains(key); }
-
-  const Numbers& get(const std::string& key, std::size_t count) const {
-    auto found = entries_.find(key);
-    if (found == entries_.end()) missing(fmt::format("'{}'", key));
-    check(found->second.size() == count, ErrorKind::kInput,
-          "{}: recognised as {}, but '{}' has {} numbers, expected {}.", file_, format_, key,
-          found->second.size(), count);
-    return found->second;
-  }
-
-  double number(const std::string& key) const { return get(key, 1)[0]; }
-  double number(const std::string& key, double otherwise) const {
-    return has(key) ? number(key) : otherwise;
-  }
-
-  // A size in pixels; 0 when the file does not tell.
-  int size(const std::string& key) const { return pixels(key, number(key, 0)); }
-
-  int pixels(const std::string& key, double value) const {
-    check(value >= 0 && value <= 1e6 && value == std::floor(value), ErrorKind::kInput,
-          "{}: recognised as {}, but '{}' holds {}, not a number of pixels.", file_, format_, key,
-          value);
-    return static_cast<int>(value);
-  }
-
-  // The nine numbers of a camera matrix.
-  const Numbers& camera(const std::string& key) const {
-    const Numbers& k = get(key, 9);
-    check(
-        k[3] == 0 && k[6] == 0 && k[7] == 0 && k[8] == 1, ErrorKind::kInput,
-        "{}: recognised as {}, but '{}' is not a camera matrix: expected fx 0 cx, 0 fy cy, 0 0 1.",
-        file_, format_, key);
-    return k;
-  }
-
-  [[noreturn]] void missing(const std::string& what) const {
-    std::vector<std::string> found;
-    for (const auto& [key, values] : entries_) found.push_back(key);
-    fail(ErrorKind::kInput, "{}: recognised as {}, but {} is missing. Found: {}.", file_, format_,
-         what, found.empty() ? "nothing of use" : fmt::format("{}", fmt::join(found, ", ")));
-  }
-
-  std::string source() const { return fmt::format("{} ({})", file_, format_); }
-
- private:
-  std::string file_;
-  std::string format_;
-  std::map<std::string, Numbers> entries_;
-};
-
-// Lines of the form key<separator>numbers. Entries that are no numbers (dates) are left out.
-void add_lines(Entries& entries, std::string_view content, char separator) {
-  while (!content.empty()) {
-    const std::size_t end = std::min(content.find('\n'), content.size());
-    const std::string_view line = content.substr(0, end);
-    content.remove_prefix(std::min(end + 1, content.size()));
-    const std::size_t mark = line.find(separator);
-    if (mark == std::string_view::npos) continue;
-    if (auto numbers = numbers_of(line.substr(mark + 1)))
-      entries.add(std::string(trimmed(line.substr(0, mark))), std::move(*numbers));
-  }
-}
-
-// True when a line begins with `key` and `separator`, blanks aside.
-bool has_key(std::string_view content, std::string_view key, char separator) {
-  for (std::size_t at = 0; (at = content.find(key, at)) != std::string_view::npos; ++at) {
-    const std::size_t line = content.find_last_of('\n', at) + 1;  // npos + 1 = 0
-    const std::string_view after = trimmed(content.substr(at + key.size()));
-    if (trimmed(content.substr(line, at - line)).empty() && after.starts_with(separator))
-      return true;
-  }
-  return false;
-}
-
 Calibration from_middlebury(std::string_view content, const std::string& file) {
   Entries entries(file, "Middlebury calib.txt, baseline in mm");
-  add_lines(entries, content, '=');
+  entries.add_lines(content, '=');
   const Numbers& left = entries.camera("cam0");
   Calibration c;
   c.fx = left[0];
@@ -179,7 +63,7 @@ Calibration from_kitti(std::string_view content, const std::string& file) {
   const bool raw = has_key(content, "P_rect_02", ':') || has_key(content, "P_rect_03", ':');
   Entries entries(
       file, raw ? "KITTI calib_cam_to_cam (cameras 02 and 03)" : "KITTI calibration (P2, P3)");
-  add_lines(entries, content, ':');
+  entries.add_lines(content, ':');
   const Numbers& left = entries.get(raw ? "P_rect_02" : "P2", 12);
   const Numbers& right = entries.get(raw ? "P_rect_03" : "P3", 12);
   Calibration c = from_projections(left, right);
@@ -192,72 +76,11 @@ Calibration from_kitti(std::string_view content, const std::string& file) {
   return c;
 }
 
-// The value of `key` in OpenCV's YAML, as text: the list of a matrix, or what stands in its line.
-std::optional<std::string_view> yaml_value(std::string_view content, std::string_view key) {
-  const std::string start = fmt::format("\n{}:", key);
-  std::size_t at = content.find(start);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::string_view value = content.substr(at + start.size());
-  if (trimmed(value).starts_with("!!opencv-matrix")) {
-    // Its parts are indented; the next key that is not ends it.
-    std::size_t end = value.find('\n');
-    while (end != std::string_view::npos && end + 1 < value.size() && value[end + 1] == ' ')
-      end = value.find('\n', end + 1);
-    value = value.substr(0, end);
-    at = value.find("data:");
-    if (at == std::string_view::npos) return std::string_view();
-    value = value.substr(at + 5);
-  }
-  return trimmed(value).starts_with('[') ? value.substr(0, value.find(']'))
-                                         : value.substr(0, value.find('\n'));
-}
-
-// What stands between <key ...> and </key>.
-std::optional<std::string_view> xml_value(std::string_view content, std::string_view key) {
-  for (std::size_t at = 0; (at = content.find(key, at)) != std::string_view::npos; ++at) {
-    const std::string_view after = content.substr(at + key.size());
-    const bool opens = at > 0 && content[at - 1] == '<';
-    if (!opens || !(after.starts_with('>') || after.starts_with(' '))) continue;
-    const std::size_t begin = after.find('>');
-    const std::size_t end = after.find(fmt::format("</{}>", key));
-    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
-      return std::string_view();
-    const std::string_view value = after.substr(begin + 1, end - begin - 1);
-    if (key == "data") return value;
-    return xml_value(value, "data").value_or(value);
-  }
-  return std::nullopt;
-}
-
-// Reads the few entries of use in OpenCV's yml, xml and json. Not by cv::FileStorage, which crashes
-// on damaged files and allocates what a forged matrix size asks for.
-void add_opencv(Entries& entries, std::string_view content) {
-  const auto object =
-      content.starts_with('{') ? nlohmann::json::parse(content, nullptr, false) : nlohmann::json();
-  for (const std::string key : {"Q", "P1", "P2", "image_width", "image_height"}) {
-    if (object.is_object()) {
-      if (!object.contains(key)) continue;
-      const auto& node = object[key];
-      const auto& value = node.is_object() && node.contains("data") ? node["data"] : node;
-      Numbers numbers;
-      if (value.is_number()) numbers.push_back(value.get<double>());
-      if (value.is_array())
-        for (const auto& item : value)
-          if (item.is_number()) numbers.push_back(item.get<double>());
-      entries.add(key, std::move(numbers));
-    } else {
-      const auto value =
-          content.starts_with('<') ? xml_value(content, key) : yaml_value(content, key);
-      if (value) entries.add(key, numbers_of(*value).value_or(Numbers{}));
-    }
-  }
-}
-
 // Tx of stereoRectify has the unit of the calibration target; metres are assumed, as nothing in the
 // file tells. A baseline that no rig has in metres is pointed out by read_calibration.
 Calibration from_opencv(std::string_view content, const std::string& file) {
   Entries entries(file, "OpenCV storage, baseline taken as metres");
-  add_opencv(entries, content);
+  entries.add_opencv(content, {"Q", "P1", "P2", "image_width", "image_height"});
   // Q alone does not tell a vertical pair from a horizontal one; P2 does.
   check(!entries.has("P2") || entries.get("P2", 12)[7] == 0, ErrorKind::kInput,
         "{}: P2 holds a shift along y: one camera lies above the other, and disparities would be "
@@ -332,9 +155,7 @@ Calibration from_json(std::string_view content, const std::string& file) {
 }
 
 Calibration recognise(const std::string& content, const std::string& file) {
-  std::string_view text = content;
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // the mark some editors put first
-  text = trimmed(text);
+  const std::string_view text = bare(content);
   check(!text.empty(), ErrorKind::kInput, "{}: the calibration file is empty. {}.", file,
         kKnownForms);
   if (text.starts_with('{')) return from_json(text, file);
@@ -388,8 +209,7 @@ Calibration Calibration::scaled(double sx, double sy) const {
 }
 
 Calibration read_calibration(const fs::path& path) {
-  constexpr std::uint64_t kLimit = 1 << 22;  // such files have a few lines
-  Calibration c = recognise(read_file(path, ErrorKind::kInput, kLimit), path.string());
+  Calibration c = recognise(read_calibration_text(path.string()), path.string());
   c.validate();
   if (c.baseline > 10)
     log_warning(

@@ -10,9 +10,11 @@
 #include "core/log.h"
 #include "core/quantile.h"
 #include "kernels/resample.h"
+#include "matching/alignment.h"
 #include "matching/engine.h"
 #include "matching/hole_filling.h"
 #include "matching/weighted_median.h"
+#include "nmrf/checks.h"
 
 namespace nmrf {
 namespace {
@@ -55,7 +57,8 @@ void warn_of_limit(const FloatMap& disparity, int max_disp) {
 // The buffers of one call, used again by the next one.
 struct Call {
   std::unique_ptr<EnginePass> pass;
-  Image left, right;                // as given, 8-bit RGB
+  Image left, right;                // as given, 8-bit RGB, the right one corrected
+  Image aligned;                    // its memory
   Image scaled_left, scaled_right;  // as matched in the first pass
   Image finer_left, finer_right;    // and in the second
   FloatMap guide, swap;
@@ -156,6 +159,14 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   const ModelOptions& o = options();
   to_rgb8(left_view, call.left, "the left image");
   to_rgb8(right_view, call.right, "the right image");
+  result.alignment = how.alignment.value_or(Alignment());
+  if (how.align && !how.alignment)
+    if (const PairCheck verdict = check_pair(call.left, call.right); verdict.correctable)
+      result.alignment = verdict.alignment;
+  if (!result.alignment.none()) {
+    align(call.right, result.alignment, pool, call.work, call.aligned);
+    std::swap(call.right, call.aligned);
+  }
   if (how.view == View::kRight) {
     std::swap(call.left, call.right);
     mirror(call.left);

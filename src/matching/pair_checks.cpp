@@ -8,6 +8,7 @@
 #include "core/quantile.h"
 #include "core/rng.h"
 #include "kernels/resample.h"
+#include "matching/alignment.h"
 #include "matching/image_features.h"
 #include "nmrf/checks.h"
 
@@ -24,6 +25,8 @@ constexpr double kLeastShare = 0.35;            // of all matches
 constexpr double kVerticalLimit = 1.5;          // image pixels
 constexpr double kVerticalWorkingLimit = 0.75;  // working pixels: what can be measured at all
 constexpr double kSwappedShare = 0.8;
+constexpr double kCorrected = 0.6;         // image pixels: less is left as it is
+constexpr double kCorrectedWorking = 0.3;  // working pixels
 
 // A feature at (x, y) of the left image, found at (x - dx, y - dy) of the right one; working
 // pixels, x and y from the middle of the image.
@@ -172,6 +175,17 @@ PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
                                plane.c * plane.c * h * h / 12);
   result.vertical_rms = rms / scale;
   if (!result.conclusive) return result;
+
+  std::vector<PointMatch> points;
+  for (const auto& match : good)
+    points.push_back({match.x + w / 2, match.y + h / 2, match.dx, match.dy});
+  const AlignmentEstimate estimate =
+      estimate_alignment(small_left, small_right, points, left.width(), left.height());
+  const double estimated = estimate.alignment.vertical_rms(left.width(), left.height());
+  result.alignment = estimate.alignment;
+  result.alignment_error = estimate.error;
+  result.correctable =
+      estimate.sure && estimated >= kCorrected && estimated * scale >= kCorrectedWorking;
 
   result.identical = std::memcmp(left.data(), right.data(),
                                  left.row_bytes() * static_cast<std::size_t>(left.height())) == 0;

@@ -5,9 +5,14 @@
 namespace nmrf {
 
 Sequence::Sequence(const Matcher& matcher, MatchOptions how)
-    : matcher_(&matcher), how_(std::move(how)) {}
+    : matcher_(&matcher), how_(std::move(how)) {
+  if (how_.alignment) how_.align = false;
+}
 
-void Sequence::restart() { scale_.reset(); }
+void Sequence::restart() {
+  scale_.reset();
+  if (how_.align) how_.alignment.reset();
+}
 
 const Disparity& Sequence::next(const ImageView& left, const ImageView& right) {
   next(left, right, result_);
@@ -28,6 +33,7 @@ void Sequence::next(const ImageView& left, const ImageView& right, Disparity& re
     how.full_size = true;
     matcher_->match(left, right, how, result);
   }
+  if (how_.align) how_.alignment = result.alignment;  // of the first frame
   if (free) scale_ = matcher_->best_scale(result.map, scale_);
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/features.h"
-#include "kernels/resample.h"
 #include "matching/image_features.h"
 #include "matching/pair_warps.h"
 #include "matching/pictures.h"
@@ -18,32 +17,11 @@ namespace nmrf {
 namespace {
 
 using test::moved;
+using test::slanted_plane;
 using test::turned;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-struct Pair {
-  Image left, right;
-};
-
-// A slanted plane with random texture: disparity grows from top to bottom.
-Pair slanted_plane(int width, int height, double near) {
-  const Image texture = test::noise_image(width / 3 + 60, height / 3 + 2, 21);
-  Image large(3 * texture.width(), 3 * texture.height());
-  kernels::Resampler resampler;
-  resampler.prepare(kernels::Resampling::kBicubic, texture.width(), texture.height(), large.width(),
-                    large.height());
-  std::vector<float> work(resampler.work_floats());
-  resampler.rows(texture.data(), static_cast<std::ptrdiff_t>(texture.row_bytes()), large.data(),
-                 static_cast<std::ptrdiff_t>(large.row_bytes()), 0, large.height(), work.data());
-  auto seen = [&](double nearness) {
-    return test::warped(large, width, height, [&](int x, int y) {
-      return test::Point{x + nearness * (0.2 + 0.8 * y / height), static_cast<double>(y)};
-    });
-  };
-  return {seen(0), seen(near)};
 }
 
 TEST(PairCheck, GoodPairIsSilent) {

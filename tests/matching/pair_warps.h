@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
+#include "kernels/resample.h"
+#include "matching/pictures.h"
 #include "nmrf/image.h"
 
 namespace nmrf::test {
@@ -52,6 +55,28 @@ inline Image turned(const Image& image, double degrees) {
   return warped(image, image.width(), image.height(), [&](int x, int y) {
     return Point{mx + c * (x - mx) - s * (y - my), my + s * (x - mx) + c * (y - my)};
   });
+}
+
+struct ImagePair {
+  Image left, right;
+};
+
+// A slanted plane with random texture: disparity grows from top to bottom.
+inline ImagePair slanted_plane(int width, int height, double near) {
+  const Image texture = noise_image(width / 3 + 60, height / 3 + 2, 21);
+  Image large(3 * texture.width(), 3 * texture.height());
+  kernels::Resampler resampler;
+  resampler.prepare(kernels::Resampling::kBicubic, texture.width(), texture.height(), large.width(),
+                    large.height());
+  std::vector<float> work(resampler.work_floats());
+  resampler.rows(texture.data(), static_cast<std::ptrdiff_t>(texture.row_bytes()), large.data(),
+                 static_cast<std::ptrdiff_t>(large.row_bytes()), 0, large.height(), work.data());
+  auto seen = [&](double nearness) {
+    return warped(large, width, height, [&](int x, int y) {
+      return Point{x + nearness * (0.2 + 0.8 * y / height), static_cast<double>(y)};
+    });
+  };
+  return {seen(0), seen(near)};
 }
 
 }  // namespace nmrf::test
