@@ -17,7 +17,7 @@ class RuntimeSubject : public BenchSubject {
  public:
   RuntimeSubject(const BenchSettings& settings, int threads)
       : matcher_(Matcher::load(settings.model, options_of(settings, threads))) {
-    how_.scale = 1;
+    how_.scale = settings.scale;
   }
   std::vector<float> run(const BenchScene& scene) override {
     matcher_.match(scene.left, scene.right, how_, result_);
@@ -30,6 +30,7 @@ class RuntimeSubject : public BenchSubject {
     MatcherOptions options;
     options.threads = threads;
     options.set = settings.set;
+    options.precision = settings.precision;
     return options;
   }
   Matcher matcher_;

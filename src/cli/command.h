@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "nmrf/matcher.h"
+
 namespace nmrf::cli {
 
 // One sub-command. `run` parses its own arguments (argv[0] is the command's name) and returns an
@@ -47,6 +49,9 @@ int parse(CLI::App& app, int argc, char** argv);
 CLI::Option* add_scale(CLI::App& app, std::optional<double>& scale, const std::string& text);
 // --max-disp PIXELS, or 0, which leaves it empty (see MatcherOptions::max_disp).
 CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp);
+
+// --precision: auto, float32 or int8.
+CLI::Option* add_precision(CLI::App& app, Precision& precision);
 
 // --device: auto, cpu, cuda or cuda:N.
 CLI::Option* add_device(CLI::App& app, std::string& device);

@@ -48,6 +48,7 @@ MatcherMethod::MatcherMethod(std::string name, const std::string& model,
             {"max_disp", matcher_.max_disp()},
             {"scale", how.scale ? nlohmann::json(*how.scale) : nlohmann::json("auto")},
             {"device", matcher_.device()},
+            {"precision", matcher_.precision() == Precision::kInt8 ? "int8" : "float32"},
             {"nmrf", NMRF_VERSION}};
 }
 

@@ -2,6 +2,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/core/version.hpp>
 
+#include "cli/bench.h"
 #include "cli/program.h"
 #include "core/check.h"
 
@@ -21,7 +22,9 @@ int main(int argc, char** argv) {
   using namespace nmrf::cli;
   // OpenCV reports its own troubles on stderr; ours name the file and say what to try.
   cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
-  constexpr Command kCommands[] = {{"eval", cmd_eval},
+  set_baseline_bench(make_sgbm_subject);
+  constexpr Command kCommands[] = {{"bench", cmd_bench},
+                                   {"eval", cmd_eval},
                                    {"submit", cmd_submit},
                                    {"plot", cmd_plot},
 #ifdef NMRF_WITH_SYNTH

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
   nmrf::train::use_libtorch_engine();
   set_libtorch_bench(make_libtorch_subject);
+  set_baseline_bench(make_sgbm_subject);
   set_segmenter(nmrf::train::cached_superpixels);
   constexpr Command kCommands[] = {
       {"train", cmd_train},     {"match", cmd_match}, {"eval", cmd_eval},  {"submit", cmd_submit},
