@@ -43,6 +43,7 @@ class BenchSubject {
   virtual std::vector<float> run(const BenchScene& scene) = 0;
   // Gives back memory that is kept for the next run.
   virtual void release() {}
+  virtual std::string arithmetic() const { return "float32"; }
 };
 
 // The runtime: nmrf::Matcher, on images as they are.

@@ -182,6 +182,7 @@ int cmd_bench(int argc, char** argv) {
 
   settings.model = preset.empty() ? model_path(model) : "formula:" + preset;
   // The modules end with the network: nothing may be done to the map after it when they compare.
+  if (compare && settings.precision == Precision::kAuto) settings.precision = Precision::kFloat32;
   if (compare && !settings.train)
     for (const char* off : {"match.fill=0", "match.median=0", "match.guide=false"})
       settings.set.emplace_back(off);

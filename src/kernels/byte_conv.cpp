@@ -48,7 +48,7 @@ struct Layout {
   }
 };
 
-void pack(const Direct& op, const float* w, float* packed) {
+void byte_pack(const Direct& op, const float* w, float* packed) {
   const Layout at(op);
   std::fill(packed, packed + at.floats(), 0.0f);
   const std::size_t taps = op.kernel * op.kernel;
@@ -217,8 +217,8 @@ HWY_INLINE void row_moments(const float* row, std::size_t pixels, std::size_t ch
   });
 }
 
-void forward(const Direct& op, const Source& x, const float* packed, const float* bias, float* out,
-             float* moments, std::size_t begin, std::size_t end) {
+void byte_rows(const Direct& op, const Source& x, const float* packed, const float* bias,
+               float* out, float* moments, std::size_t begin, std::size_t end) {
   const Layout at(op);
   const std::size_t room = ((op.width + 2 * op.padding) * op.in + 128 + 63) / 64 * 16;
   const std::size_t kept = op.kernel + op.stride - 1;
@@ -259,8 +259,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nmrf::conv {
 
-HWY_EXPORT(pack);
-HWY_EXPORT(forward);
+HWY_EXPORT(byte_pack);
+HWY_EXPORT(byte_rows);
 
 std::size_t byte_weights_size(const Direct& op) {
   const std::size_t groups = (op.kernel * op.in + 3) / 4;
@@ -268,12 +268,12 @@ std::size_t byte_weights_size(const Direct& op) {
 }
 
 void byte_weights(const Direct& op, const float* w, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack)(op, w, packed);
+  HWY_DYNAMIC_DISPATCH(byte_pack)(op, w, packed);
 }
 
 void byte_forward(const Direct& op, const Source& x, const float* packed, const float* bias,
                   float* out, float* moments, std::size_t begin, std::size_t end) {
-  HWY_DYNAMIC_DISPATCH(forward)(op, x, packed, bias, out, moments, begin, end);
+  HWY_DYNAMIC_DISPATCH(byte_rows)(op, x, packed, bias, out, moments, begin, end);
 }
 
 void byte_forward_plain(const Direct& op, const Source& x, const float* w, const float* bias,

@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace nmrf::tokens::HWY_NAMESPACE {
 
-ByteArithmetic arithmetic() {
+ByteArithmetic byte_levels() {
   return {kWeightLevels, HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2};
 }
 
@@ -71,8 +71,8 @@ HWY_INLINE void round_tile(const float* x, std::size_t stride, std::size_t rows,
   round_rows(copy, copy_stride, rows, to);
 }
 
-void mlp_forward(const TokenMlp& m, InputRows x, InputRows message, OutputRows y, std::size_t begin,
-                 std::size_t end) {
+void byte_mlp_forward(const TokenMlp& m, InputRows x, InputRows message, OutputRows y,
+                      std::size_t begin, std::size_t end) {
   const std::size_t stride = tile_stride(m.width[0]);
   std::size_t widest = tile_stride(m.message_width),
               deepest = std::max(m.width[0], m.message_width);
@@ -151,8 +151,9 @@ void mlp_forward(const TokenMlp& m, InputRows x, InputRows message, OutputRows y
   }
 }
 
-void projection_forward(const TokenProjection& p, InputRows x, InputRows extra, InputRows residual,
-                        const OutputRows* y, std::size_t begin, std::size_t end) {
+void byte_projection_forward(const TokenProjection& p, InputRows x, InputRows extra,
+                             InputRows residual, const OutputRows* y, std::size_t begin,
+                             std::size_t end) {
   const std::size_t tile = kMostRows / p.labels * p.labels;
   const bool joined = p.labels == 1 && p.extra > 0;
   const std::size_t depth = p.channels + (joined ? p.extra : 0);
@@ -209,8 +210,8 @@ void projection_forward(const TokenProjection& p, InputRows x, InputRows extra, 
   }
 }
 
-void product(const float* x, std::size_t rows, std::size_t k, const float* packed, std::size_t n,
-             const float* bias, float* y) {
+void byte_product(const float* x, std::size_t rows, std::size_t k, const float* packed,
+                  std::size_t n, const float* bias, float* y) {
   const std::size_t stride = tile_stride(k);
   ScratchPieces scratch(thread_scratch(kMostRows * (stride + 2) + byte_room(k) + 2 * kPad));
   float* copy = scratch.take(kMostRows * stride);
@@ -228,13 +229,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nmrf::tokens {
 
-HWY_EXPORT(arithmetic);
+HWY_EXPORT(byte_levels);
 HWY_EXPORT(pack_columns);
-HWY_EXPORT(mlp_forward);
-HWY_EXPORT(projection_forward);
-HWY_EXPORT(product);
+HWY_EXPORT(byte_mlp_forward);
+HWY_EXPORT(byte_projection_forward);
+HWY_EXPORT(byte_product);
 
-ByteArithmetic byte_arithmetic() { return HWY_DYNAMIC_DISPATCH(arithmetic)(); }
+ByteArithmetic byte_arithmetic() { return HWY_DYNAMIC_DISPATCH(byte_levels)(); }
 
 std::size_t packed_bytes_size(std::size_t k, std::size_t n) {
   return (2 + (k + 3) / 4) * padded(n);
@@ -246,18 +247,18 @@ void pack_bytes(const float* w, std::size_t stride, std::size_t k, std::size_t n
 
 void token_mlp_forward_bytes(const TokenMlp& mlp, InputRows x, InputRows message, OutputRows y,
                              std::size_t begin, std::size_t end) {
-  HWY_DYNAMIC_DISPATCH(mlp_forward)(mlp, x, message, y, begin, end);
+  HWY_DYNAMIC_DISPATCH(byte_mlp_forward)(mlp, x, message, y, begin, end);
 }
 
 void token_projection_forward_bytes(const TokenProjection& map, InputRows x, InputRows extra,
                                     InputRows residual, const OutputRows* y, std::size_t begin,
                                     std::size_t end) {
-  HWY_DYNAMIC_DISPATCH(projection_forward)(map, x, extra, residual, y, begin, end);
+  HWY_DYNAMIC_DISPATCH(byte_projection_forward)(map, x, extra, residual, y, begin, end);
 }
 
 void multiply_bytes(const float* x, std::size_t rows, std::size_t k, const float* packed,
                     std::size_t n, const float* bias, float* y) {
-  HWY_DYNAMIC_DISPATCH(product)(x, rows, k, packed, n, bias, y);
+  HWY_DYNAMIC_DISPATCH(byte_product)(x, rows, k, packed, n, bias, y);
 }
 
 void multiply_bytes_plain(const float* x, std::size_t rows, std::size_t k, const float* w,
