@@ -26,12 +26,21 @@
 
 namespace nmrf {
 
+// Arithmetic of the token layers: the linear maps of message passing, whose inputs are rounded to
+// 256 levels per token with kInt8. Everything that carries a disparity is always 32-bit float.
+enum class Precision {
+  kAuto,     // kInt8 where the CPU is clearly faster with it, else kFloat32
+  kFloat32,  // results agree on all CPUs up to rounding
+  kInt8,     // weights have 8 bits on CPUs with VNNI and 7 bits on others
+};
+
 struct MatcherOptions {
   // Threads of this matcher, the calling one included. Default: one per core.
   std::optional<int> threads{};
   // Largest disparity searched, in pixels of the images that are matched (after scaling); rounded
   // up to a multiple of 8. Default: the model's own.
   std::optional<int> max_disp{};
+  Precision precision = Precision::kAuto;
   // Changes to the model's own options, for experiments: "seeds.labels=2", "refinement.count=0".
   // Those that need other weights are refused.
   std::vector<std::string> set{};
@@ -96,6 +105,7 @@ class NMRF_API Matcher {
 
   int max_disp() const;  // in pixels of the matched images
   int threads() const;
+  Precision precision() const;  // kFloat32 or kInt8
   const std::string& device() const;  // "cpu" or "cuda:0"
   // Gives back the buffers that no call is using.
   void release_idle() const;

@@ -17,19 +17,23 @@ class RuntimeSubject : public BenchSubject {
  public:
   RuntimeSubject(const BenchSettings& settings, int threads)
       : matcher_(Matcher::load(settings.model, options_of(settings, threads))) {
-    how_.scale = 1;
+    how_.scale = settings.scale;
   }
   std::vector<float> run(const BenchScene& scene) override {
     matcher_.match(scene.left, scene.right, how_, result_);
     return {result_.map.begin(), result_.map.end()};
   }
   void release() override { matcher_.release_idle(); }
+  std::string arithmetic() const override {
+    return matcher_.precision() == Precision::kInt8 ? "int8" : "float32";
+  }
 
  private:
   static MatcherOptions options_of(const BenchSettings& settings, int threads) {
     MatcherOptions options;
     options.threads = threads;
     options.set = settings.set;
+    options.precision = settings.precision;
     return options;
   }
   Matcher matcher_;
@@ -139,6 +143,7 @@ nlohmann::json bench_json(const BenchFigures& f, const std::vector<BenchCase>& c
   out["peak_gflops"] = f.peak;
   out["percent_of_peak"] = 100 * f.gflop / main.median() / f.peak;
   out["simd"] = kernels::simd_target();
+  out["arithmetic"] = main.subject->arithmetic();
   out["load_seconds"] = f.load_seconds;
   out["seconds_per_megapixel"] = main.median() / megapixels(f);
   for (std::size_t i = 1; i < cases.size(); ++i) {
@@ -156,11 +161,11 @@ nlohmann::json bench_json(const BenchFigures& f, const std::vector<BenchCase>& c
 std::string bench_table(const BenchFigures& f, const std::vector<BenchCase>& cases) {
   const BenchCase& main = cases[0];
   std::string text = fmt::format(
-      "{} {}x{}, batch {}{}: {:.1f} GFLOP; {} threads, {}, FMA peak {:.0f} GFLOP/s; loaded in "
+      "{} {}x{}, batch {}{}: {:.1f} GFLOP; {} threads, {}, {}, FMA peak {:.0f} GFLOP/s; loaded in "
       "{:.2f} s\n",
       f.model, f.size.width, f.size.height, f.settings.batch,
-      f.settings.train ? ", training step" : "", f.gflop, main.threads, kernels::simd_target(),
-      f.peak, f.load_seconds);
+      f.settings.train ? ", training step" : "", f.gflop, main.threads, main.subject->arithmetic(),
+      kernels::simd_target(), f.peak, f.load_seconds);
   text += fmt::format("{:<12}{:>9}{:>10}{:>10}{:>11}{:>10}{:>11}\n", "", "best s", "median s",
                       "GFLOP/s", "% of peak", "s/Mpixel", "memory MB");
   for (const auto& one : cases) {

@@ -13,14 +13,17 @@
 #include "network/options.h"
 #include "nmrf/image.h"
 #include "nmrf/map.h"
+#include "nmrf/matcher.h"
 
 namespace nmrf::cli {
 
 struct BenchSettings {
   std::string model;             // a file, or "formula:fast"
   std::vector<std::string> set;  // changes of its options
-  int batch = 1;                 // pairs at once; more than one only on libtorch
-  bool train = false;            // a training step instead of a match
+  Precision precision = Precision::kAuto;
+  std::optional<double> scale = 1;  // empty: auto
+  int batch = 1;                    // pairs at once; more than one only on libtorch
+  bool train = false;               // a training step instead of a match
 };
 
 // A textured pair whose disparity grows from the top to the bottom, and its truth in pixels.
@@ -40,6 +43,7 @@ class BenchSubject {
   virtual std::vector<float> run(const BenchScene& scene) = 0;
   // Gives back memory that is kept for the next run.
   virtual void release() {}
+  virtual std::string arithmetic() const { return "float32"; }
 };
 
 // The runtime: nmrf::Matcher, on images as they are.
@@ -52,6 +56,11 @@ using LibtorchBench = std::unique_ptr<BenchSubject> (*)(const BenchSettings& set
 void set_libtorch_bench(LibtorchBench maker);
 std::unique_ptr<BenchSubject> make_libtorch_subject(const BenchSettings& settings, int threads,
                                                     bool fast);
+
+// OpenCV's SGBM, as `nmrf eval` runs it; in the programs that have OpenCV.
+using BaselineBench = std::unique_ptr<BenchSubject> (*)(int threads);
+void set_baseline_bench(BaselineBench maker);
+std::unique_ptr<BenchSubject> make_sgbm_subject(int threads);
 
 // One way to run and what was measured.
 struct BenchCase {

@@ -24,6 +24,7 @@ namespace nmrf::cli {
 namespace {
 
 LibtorchBench g_libtorch_bench = nullptr;
+BaselineBench g_baseline_bench = nullptr;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -106,7 +107,7 @@ void measure(const BenchScene& scene, int runs, std::vector<BenchCase>& cases,
 }
 
 std::vector<BenchCase> make_cases(const BenchSettings& settings, int threads, bool compare,
-                                  bool scaling) {
+                                  bool scaling, bool baseline) {
   std::vector<BenchCase> cases;
   auto add = [&](const char* name, const char* key, int count,
                  std::unique_ptr<BenchSubject> subject) {
@@ -120,6 +121,7 @@ std::vector<BenchCase> make_cases(const BenchSettings& settings, int threads, bo
   add(modules ? "fast" : "runtime", "", threads, make(threads));
   if (compare && !modules) add("fast", "fast", threads, g_libtorch_bench(settings, threads, true));
   if (compare) add("plain", "plain", threads, g_libtorch_bench(settings, threads, false));
+  if (baseline) add("sgbm", "sgbm", threads, g_baseline_bench(threads));
   if (scaling && threads > 1) add("1 thread", "one_thread", 1, make(1));
   return cases;
 }
@@ -127,16 +129,19 @@ std::vector<BenchCase> make_cases(const BenchSettings& settings, int threads, bo
 }  // namespace
 
 void set_libtorch_bench(LibtorchBench maker) { g_libtorch_bench = maker; }
+void set_baseline_bench(BaselineBench maker) { g_baseline_bench = maker; }
 
 int cmd_bench(int argc, char** argv) {
   CLI::App app{
       "Measure the network on this machine.\n\n"
       "  nmrf bench --preset paper --size 640x480\n"
       "  nmrf bench --model model.safetensors --size 640x480 1920x1080 --scaling\n"
+      "  nmrf bench --size 640x480 1242x375 --baseline sgbm\n"
       "  nmrf bench --preset fast --size 512x256 --batch 4 --train --compare\n\n"
-      "--compare, --train and --batch need nmrf-train (libtorch).\n",
+      "--compare, --train and --batch need nmrf-train (libtorch), --baseline nmrf-tools "
+      "(OpenCV).\n",
       "nmrf bench"};
-  std::string model, preset;
+  std::string model, preset, baseline, simd;
   std::vector<std::string> sizes{"640x480"};
   BenchSettings settings;
   int runs = 5;
@@ -153,6 +158,12 @@ int cmd_bench(int argc, char** argv) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("-s,--set", settings.set, "Change a model option, e.g. seeds.labels=2");
+  add_precision(app, settings.precision);
+  add_scale(app, settings.scale, "As for nmrf match; of the runtime alone")->default_str("1");
+  app.add_option("--baseline", baseline, "Also OpenCV's semi-global matching: sgbm")
+      ->check(CLI::IsMember({"sgbm"}));
+  app.add_option("--simd", simd, "The widest instruction set to use: sse4, avx2, avx512 or vnni")
+      ->check(CLI::IsMember({"sse4", "avx2", "avx512", "vnni"}));
   app.add_flag("--compare", compare,
                "Also libtorch on the fast and on the plain operators, and how far results differ");
   app.add_flag("--scaling", scaling,
@@ -164,11 +175,14 @@ int cmd_bench(int argc, char** argv) {
   common.apply();
   std::vector<ImageSize> parsed;
   for (const auto& size : sizes) parsed.push_back(parse_size(size, 32));
+  if (!simd.empty()) kernels::limit_simd(simd);
   const bool libtorch = compare || settings.train || settings.batch > 1;
   if (needs_libtorch() || (libtorch && !has_libtorch())) hand_over(kTrain, argc, argv);
+  if (!baseline.empty() && !g_baseline_bench) hand_over(kTools, argc, argv);
 
   settings.model = preset.empty() ? model_path(model) : "formula:" + preset;
   // The modules end with the network: nothing may be done to the map after it when they compare.
+  if (compare && settings.precision == Precision::kAuto) settings.precision = Precision::kFloat32;
   if (compare && !settings.train)
     for (const char* off : {"match.fill=0", "match.median=0", "match.guide=false"})
       settings.set.emplace_back(off);
@@ -182,7 +196,7 @@ int cmd_bench(int argc, char** argv) {
   figures.one_peak = scaling ? peak_of_machine(1) : figures.peak / threads;
   figures.memory_gain = scaling ? memory_rate(threads) / memory_rate(1) : 0;
   const auto load_start = std::chrono::steady_clock::now();
-  auto cases = make_cases(settings, threads, compare, scaling);
+  auto cases = make_cases(settings, threads, compare, scaling, !baseline.empty());
   figures.load_seconds = seconds_since(load_start) / static_cast<double>(cases.size());
   ProgressLine line(!common.quiet);
 

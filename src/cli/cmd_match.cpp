@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/quantile.h"
 #include "io/pair_source.h"
+#include "io/read_ahead.h"
 #include "kernels/resample.h"
 #include "nmrf/files.h"
 #include "nmrf/sequence.h"
@@ -289,7 +290,8 @@ int cmd_match(int argc, char** argv) {
       "  nmrf match left/ right/ -o out/ --calib calib.txt\n"
       "  nmrf match --list pairs.txt -o out/ --lr-check\n"
       "  nmrf match video.mp4 --side-by-side -o out/ --range 0,96\n\n"
-      "Disparity is positive, in pixels, of the left image unless --view says otherwise.\n",
+      "Disparity is positive, in pixels, of the left image unless --view says otherwise.\n"
+      "With RANK and WORLD_SIZE set, several processes share the pairs.\n",
       "nmrf match"};
   MatchSettings s;
   s.add_to(app);
@@ -303,9 +305,11 @@ int cmd_match(int argc, char** argv) {
   Geometry geometry(s);
   if (geometry.known() && s.view == "right" && !s.no_cloud)
     log_warning("--view right: no point cloud is made, it belongs to the left view");
+  s.input.shard = Shard::from_environment();
   auto source = open_pairs(s.input);
   const auto total = source->total();
-  const bool many = !total || *total != 1;
+  const bool many = !total || *total != 1 || s.input.shard.world > 1;
+  if (many) source = read_ahead(std::move(source), 2);
   OutputNames names(s, many);
   check(s.truth_file.empty() || !many, ErrorKind::kUsage,
         "--truth belongs to one pair; nmrf eval compares many");

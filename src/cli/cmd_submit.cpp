@@ -45,6 +45,7 @@ int cmd_submit(int argc, char** argv) {
   app.add_option("--method", options.method, "Middlebury: the method's name in file names")
       ->capture_default_str();
   add_max_disp(app, matcher.max_disp);
+  add_precision(app, matcher.precision);
   add_scale(app, how.scale, "As for nmrf match; maps keep the full size");
   add_device(app, matcher.device);
   app.add_option("--set", matcher.set, "Change a model option, e.g. seeds.labels=2");

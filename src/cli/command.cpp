@@ -130,6 +130,19 @@ CLI::Option* add_rectify(CLI::App& app, std::string& rectify) {
       ->capture_default_str();
 }
 
+CLI::Option* add_precision(CLI::App& app, Precision& precision) {
+  auto read = [&precision](const std::string& name) {
+    precision = name == "int8"      ? Precision::kInt8
+                : name == "float32" ? Precision::kFloat32
+                                    : Precision::kAuto;
+  };
+  return app
+      .add_option_function<std::string>("--precision", read,
+                                        "Arithmetic of message passing: float32, int8, or auto, "
+                                        "int8 on CPUs that are faster with it [auto]")
+      ->check(CLI::IsMember({"auto", "float32", "int8"}));
+}
+
 CLI::Option* add_device(CLI::App& app, std::string& device) {
   const auto known = [](const std::string& wish) -> std::string {
     const bool numbered = wish.starts_with("cuda:") && wish.size() > 5 && wish.size() < 9 &&

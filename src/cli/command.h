@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "nmrf/matcher.h"
+
 namespace nmrf::cli {
 
 // One sub-command. `run` parses its own arguments (argv[0] is the command's name) and returns an
@@ -53,6 +55,9 @@ CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp);
 
 // --rectify of commands that compare with truth: small or off.
 CLI::Option* add_rectify(CLI::App& app, std::string& rectify);
+
+// --precision: auto, float32 or int8.
+CLI::Option* add_precision(CLI::App& app, Precision& precision);
 
 // --device: auto, cpu, cuda or cuda:N.
 CLI::Option* add_device(CLI::App& app, std::string& device);

@@ -49,6 +49,7 @@ MatcherMethod::MatcherMethod(std::string name, const std::string& model,
             {"scale", how.scale ? nlohmann::json(*how.scale) : nlohmann::json("auto")},
             {"align", how.align},
             {"device", matcher_.device()},
+            {"precision", matcher_.precision() == Precision::kInt8 ? "int8" : "float32"},
             {"nmrf", NMRF_VERSION}};
 }
 

@@ -2,6 +2,7 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/core/version.hpp>
 
+#include "cli/bench.h"
 #include "cli/feature_rectify.h"
 #include "cli/program.h"
 #include "core/check.h"
@@ -23,9 +24,11 @@ int main(int argc, char** argv) {
   // OpenCV reports its own troubles on stderr; ours name the file and say what to try.
   cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
   use_feature_rectifier();
+  set_baseline_bench(make_sgbm_subject);
   constexpr Command kCommands[] = {{"eval", cmd_eval},       {"submit", cmd_submit},
                                    {"plot", cmd_plot},       {"match", cmd_match},
                                    {"rectify", cmd_rectify}, {"calibrate", cmd_calibrate},
+                                   {"bench", cmd_bench},
 #ifdef NMRF_WITH_SYNTH
                                    {"synth", cmd_synth}};
 #else

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   nmrf::train::use_libtorch_engine();
   set_libtorch_bench(make_libtorch_subject);
   set_grower(grow);
+  set_baseline_bench(make_sgbm_subject);
   set_segmenter(nmrf::train::cached_superpixels);
   use_feature_rectifier();
   constexpr Command kCommands[] = {

@@ -64,6 +64,7 @@ void MatchSettings::add_to(CLI::App& app) {
       ->group(kMatching);
   add_device(app, matcher.device)->group(kMatching);
   add_max_disp(app, matcher.max_disp)->group(kMatching);
+  add_precision(app, matcher.precision)->group(kMatching);
   add_scale(
       app, match.scale,
       "Resize the images first, intrinsics along; 1: as they are; auto: as the model does best, "

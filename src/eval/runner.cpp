@@ -1,6 +1,5 @@
 #include "eval/runner.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <opencv2/imgproc.hpp>
@@ -16,18 +15,6 @@ namespace nmrf {
 namespace fs = std::filesystem;
 
 namespace {
-
-// The number in an environment variable, or `otherwise` when it is not set.
-int number_in(const char* variable, int otherwise) {
-  const char* text = std::getenv(variable);
-  if (!text || !*text) return otherwise;
-  int value = 0;
-  const std::string_view view(text);
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  check(error == std::errc() && end == view.data() + view.size(), ErrorKind::kUsage,
-        "the environment variable {} is '{}'; expected a whole number", variable, text);
-  return value;
-}
 
 // ndisp of a Middlebury calib.txt, 0 when it says none.
 double ndisp_of(const fs::path& calibration) {
@@ -158,17 +145,6 @@ ImageResult failure(const std::string& name, const std::string& reason) {
 }
 
 }  // namespace
-
-Shard Shard::from_environment() {
-  Shard shard;
-  shard.world = number_in("WORLD_SIZE", 1);
-  shard.rank = number_in("RANK", 0);
-  check(shard.world >= 1, ErrorKind::kUsage, "WORLD_SIZE is {}; expected at least 1", shard.world);
-  check(shard.rank >= 0 && shard.rank < shard.world, ErrorKind::kUsage,
-        "RANK is {} with WORLD_SIZE {}; expected 0 to {}", shard.rank, shard.world,
-        shard.world - 1);
-  return shard;
-}
 
 bool SetResults::complete() const {
   for (const auto& method : methods)

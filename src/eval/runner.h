@@ -7,20 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "core/shard.h"
 #include "eval/method.h"
 #include "eval/protocol.h"
 #include "eval/results.h"
 
 namespace nmrf {
-
-// This process among those that share a run, from the environment variables RANK and WORLD_SIZE
-// (the ones of distributed training). Image i belongs to rank i mod world.
-struct Shard {
-  int rank = 0;
-  int world = 1;
-  // Throws Error(kUsage) for values that are no numbers or contradict each other.
-  static Shard from_environment();
-};
 
 struct RunOptions {
   std::filesystem::path folder;  // where results are kept; empty: nowhere

@@ -210,8 +210,10 @@ void guarded(InputPair& pair, Read&& read) {
 
 class PictureSource : public PairSource {
  public:
-  explicit PictureSource(std::vector<Entry> entries) : entries_(std::move(entries)) {
-    name_entries(entries_);
+  PictureSource(std::vector<Entry> entries, const Shard& shard) : entries_(std::move(entries)) {
+    name_entries(entries_);  // all of them: names must not depend on who has which
+    std::int64_t item = 0;
+    std::erase_if(entries_, [&](const Entry&) { return !shard.owns(item++); });
   }
   bool next(InputPair& pair) override {
     if (at_ >= entries_.size()) return false;
@@ -289,6 +291,14 @@ class VideoSource : public PairSource {
   std::int64_t index_ = 0;
 };
 
+std::unique_ptr<PairSource> open_video_pairs(const PairInput& input) {
+  check(input.shard.world == 1, ErrorKind::kUsage,
+        "{}: the frames of a video build on each other and cannot be shared by {} processes "
+        "(WORLD_SIZE)",
+        input.left, input.shard.world);
+  return std::make_unique<VideoSource>(input.left, input.right);
+}
+
 std::vector<Entry> from_list(const PairInput& input) {
   fs::path list = input.list;
   fs::path base = input.root.empty() ? list.parent_path() : fs::path(input.root);
@@ -332,7 +342,7 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
   if (!input.list.empty()) {
     check(input.left.empty() && input.right.empty() && !input.side_by_side, ErrorKind::kUsage,
           "give either a list file or a left and a right input, not both");
-    return std::make_unique<PictureSource>(from_list(input));
+    return std::make_unique<PictureSource>(from_list(input), input.shard);
   }
   check(!input.left.empty(), ErrorKind::kUsage, "no input is given: name a left and a right image");
   if (input.side_by_side) {
@@ -343,10 +353,10 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
       for (auto& candidate : candidates(input.left)) entries.push_back({candidate.path, "", ""});
     } else {
       check_file(input.left);
-      if (is_video(input.left)) return std::make_unique<VideoSource>(input.left, "");
+      if (is_video(input.left)) return open_video_pairs(input);
       entries.push_back({input.left, "", ""});
     }
-    return std::make_unique<PictureSource>(std::move(entries));
+    return std::make_unique<PictureSource>(std::move(entries), input.shard);
   }
   check(!input.right.empty(), ErrorKind::kUsage,
         "'{}' needs a right image as well (or side-by-side input)", input.left);
@@ -358,14 +368,15 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
             "patterns",
             side);
     return std::make_unique<PictureSource>(
-        match(candidates(input.left), candidates(input.right), input));
+        match(candidates(input.left), candidates(input.right), input), input.shard);
   }
   check_file(input.left);
   check_file(input.right);
   check(is_video(input.left) == is_video(input.right), ErrorKind::kUsage,
         "'{}' and '{}': one is a video and the other is not", input.left, input.right);
-  if (is_video(input.left)) return std::make_unique<VideoSource>(input.left, input.right);
-  return std::make_unique<PictureSource>(std::vector<Entry>{{input.left, input.right, ""}});
+  if (is_video(input.left)) return open_video_pairs(input);
+  return std::make_unique<PictureSource>(std::vector<Entry>{{input.left, input.right, ""}},
+                                         input.shard);
 }
 
 }  // namespace nmrf

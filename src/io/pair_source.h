@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "core/shard.h"
 #include "nmrf/error.h"
 #include "nmrf/image.h"
 
@@ -27,6 +28,8 @@ struct PairInput {
   // or to `root`; further columns are ignored.
   std::string list{};
   std::string root{};
+  // Of the pairs, those that belong to this process. A video cannot be shared.
+  Shard shard{};
 };
 
 struct InputPair {

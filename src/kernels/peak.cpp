@@ -47,6 +47,18 @@ HWY_EXPORT(Burn);
 
 std::string simd_target() { return hwy::TargetName(HWY_DYNAMIC_DISPATCH(Target)()); }
 
+void limit_simd(const std::string& widest) {
+#if HWY_ARCH_X86
+  const std::int64_t target = widest == "sse4"     ? HWY_SSE4
+                              : widest == "avx2"   ? HWY_AVX2
+                              : widest == "avx512" ? HWY_AVX3
+                                                   : HWY_AVX3_DL;
+  hwy::DisableTargets(target - 1);  // wider ones are lower bits
+#else
+  (void)widest;
+#endif
+}
+
 double fma_peak(double seconds) {
   using Clock = std::chrono::steady_clock;
   auto since = [](Clock::time_point t) {

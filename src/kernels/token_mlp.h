@@ -24,9 +24,11 @@ struct TokenMlp {
   const float* forward[kMostLayers] = {};   // W^T
   const float* bias[kMostLayers] = {};      //
   const float* backward[kMostLayers] = {};  // W, for the backward pass alone
+  const float* bytes[kMostLayers] = {};     // W^T as bytes (kernels/bytes.h), or null
 
   std::size_t message_width = 0;  // 0: no entry
   const float* entry_forward = nullptr;
+  const float* entry_bytes = nullptr;
   const float* entry_bias = nullptr;
   const float* entry_backward = nullptr;
 };

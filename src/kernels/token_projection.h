@@ -17,6 +17,8 @@ struct TokenProjection {
     bool uses_extra = false;
     const float* forward = nullptr;        // [W_x^T; W_extra^T] or, with labels > 1, W_x^T
     const float* extra_forward = nullptr;  // with labels > 1: W_extra^T
+    const float* bytes = nullptr;          // the two above as bytes (kernels/bytes.h), or null
+    const float* extra_bytes = nullptr;
     const float* bias = nullptr;
     const float* backward = nullptr;        // W_x, for the backward pass alone
     const float* extra_backward = nullptr;  // W_extra

@@ -9,6 +9,7 @@
 #include "core/cores.h"
 #include "core/log.h"
 #include "core/quantile.h"
+#include "kernels/bytes.h"
 #include "kernels/resample.h"
 #include "matching/alignment.h"
 #include "matching/engine.h"
@@ -76,6 +77,7 @@ struct Matcher::State {
   explicit State(int threads) : pool(threads) {}
 
   ThreadPool pool;
+  Precision precision = Precision::kFloat32;
   std::unique_ptr<Engine> engine;
   std::mutex mutex;
   std::vector<std::unique_ptr<Call>> idle;  // at most as many as threads
@@ -257,6 +259,7 @@ double Matcher::best_scale(const FloatMap& map, std::optional<double> current) c
 
 int Matcher::max_disp() const { return state_->options().max_disp; }
 int Matcher::threads() const { return state_->pool.threads(); }
+Precision Matcher::precision() const { return state_->precision; }
 const std::string& Matcher::device() const { return state_->engine->device(); }
 
 void Matcher::release_idle() const {
@@ -271,6 +274,11 @@ void check_options(const MatcherOptions& options) {
         ErrorKind::kUsage, "max_disp is {}; expected 1 to 16384", options.max_disp.value_or(0));
   check(!options.threads || (*options.threads >= 1 && *options.threads <= 1024), ErrorKind::kUsage,
         "threads is {}; expected 1 to 1024", options.threads.value_or(0));
+}
+
+bool wants_bytes(const MatcherOptions& options) {
+  return options.precision == Precision::kInt8 ||
+         (options.precision == Precision::kAuto && tokens::byte_arithmetic().fast);
 }
 
 void set_max_disp(LoadedModel& model, const MatcherOptions& options) {
@@ -290,6 +298,7 @@ Matcher make_matcher(LoadedModel model, const MatcherOptions& options) {
     log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model.path);
   set_max_disp(model, options);
   auto state = std::make_unique<Matcher::State>(options.threads.value_or(usable_cores()));
+  state->precision = model.bytes ? Precision::kInt8 : Precision::kFloat32;
   state->engine = make_runtime_engine(std::move(model), state->pool);
   return Matcher(std::move(state));
 }
@@ -305,13 +314,14 @@ Matcher Matcher::load(const std::filesystem::path& model, const MatcherOptions& 
         "device '{}' needs the training component with a libtorch built for it; this library "
         "runs on the CPU",
         options.device);
-  return make_matcher(load_model(model, options.set), options);
+  return make_matcher(load_model(model, options.set, wants_bytes(options)), options);
 }
 
 Matcher Matcher::load(std::span<const std::byte> model, const MatcherOptions& options) {
   check(options.device == "auto" || options.device == "cpu", ErrorKind::kDevice,
         "a model in memory runs on the CPU, not on '{}'", options.device);
-  return make_matcher(load_model(model, "the model in memory", options.set), options);
+  return make_matcher(load_model(model, "the model in memory", options.set, wants_bytes(options)),
+                      options);
 }
 
 void Matcher::match(const ImageView& left, const ImageView& right, const MatchOptions& how,

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/byte_conv.h"
+#include "kernels/bytes.h"
 #include "kernels/direct_conv.h"
 #include "kernels/instance_norm.h"
 #include "kernels/pack.h"
@@ -14,6 +16,8 @@ namespace nmrf {
 namespace {
 
 constexpr std::int64_t kTile = 12;  // rows of a register tile
+// The stem, which sees the image itself, stays in float.
+constexpr std::int64_t kMostByteKernel = 3;
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
@@ -50,6 +54,12 @@ const float* Packed::transposed(const std::vector<float>& w, std::size_t out, st
   return packed;
 }
 
+const float* Packed::bytes(const float* w, std::size_t stride, std::size_t out, std::size_t in) {
+  float* packed = take(tokens::packed_bytes_size(in, out));
+  tokens::pack_bytes(w, stride, in, out, packed);
+  return packed;
+}
+
 const float* Packed::bias(const std::vector<float>& values, std::size_t count) {
   float* packed = take(tokens::padded(count));
   tokens::pack_bias(values.empty() ? nullptr : values.data(), count, packed);
@@ -67,7 +77,12 @@ const float* Packed::copy(const std::vector<float>& values) {
 
 Convolution::Convolution(Parameters& parameters, const std::string& name, std::int64_t in,
                          std::int64_t out, std::int64_t kernel, std::int64_t stride, bool bias)
-    : in_(in), out_(out), kernel_(kernel), stride_(stride), bias_(bias) {
+    : in_(in),
+      out_(out),
+      kernel_(kernel),
+      stride_(stride),
+      bias_(bias),
+      bytes_(parameters.bytes() && kernel <= kMostByteKernel) {
   const auto weight = parameters.take(name + ".weight", {out, in, kernel, kernel});
   if (bias) bias_values_ = packed_.bias(parameters.take(name + ".bias", {out}), size(out));
   if (weight.empty()) return;
@@ -78,8 +93,9 @@ Convolution::Convolution(Parameters& parameters, const std::string& name, std::i
   } else {
     const conv::Direct op{1, 1, 1,        size(in), size(kernel), size(stride), size(padding()),
                           1, 1, size(out)};
-    float* packed = packed_.take(conv::direct_weights_size(op));
-    conv::direct_weights(op, weight.data(), packed);
+    float* packed =
+        packed_.take(bytes_ ? conv::byte_weights_size(op) : conv::direct_weights_size(op));
+    (bytes_ ? conv::byte_weights : conv::direct_weights)(op, weight.data(), packed);
     weights_ = packed;
   }
 }
@@ -112,7 +128,8 @@ void Convolution::forward(Context& context, const conv::Source& x, std::int64_t 
       conv::winograd_forward(fast, x, weights_, {.data = y, .moments = into}, size(begin),
                              size(end));
     else
-      conv::direct_forward(direct, x, weights_, bias_values_, y, into, size(begin), size(end));
+      (bytes_ ? conv::byte_forward : conv::direct_forward)(direct, x, weights_, bias_values_, y,
+                                                           into, size(begin), size(end));
   });
   if (!norm) return;
   context.share(1, 1, [&](std::int64_t, std::int64_t, int) {
@@ -146,7 +163,8 @@ FeatureMap Projection::forward(Context& context, const FeatureMap& x) const {
 
 TokenProjection::TokenProjection(Parameters& parameters, const NormSpec& norm,
                                  std::int64_t channels, std::int64_t extra, std::int64_t labels,
-                                 const std::vector<LinearSpec>& maps) {
+                                 const std::vector<LinearSpec>& maps)
+    : bytes_(parameters.bytes()) {
   map_.channels = size(channels);
   map_.extra = size(extra);
   map_.labels = size(labels);
@@ -166,6 +184,12 @@ TokenProjection::TokenProjection(Parameters& parameters, const NormSpec& norm,
     block.bias = packed_.bias(bias, block.out);
     if (weight.empty()) continue;
     const bool joined = labels == 1;
+    if (bytes_) {
+      block.bytes = packed_.bytes(weight.data(), own + more, block.out, own + (joined ? more : 0));
+      if (more > 0 && !joined)
+        block.extra_bytes = packed_.bytes(weight.data() + own, own + more, block.out, more);
+      continue;
+    }
     const std::size_t depth = own + (joined ? more : 0);
     float* columns = packed_.take(tokens::packed_size(depth, block.out));
     tokens::pack_transposed(weight.data(), own + more, own, block.out, depth, 0, columns);
@@ -193,21 +217,33 @@ void TokenProjection::forward(Context& context, std::int64_t rows, tokens::Input
             static_cast<double>(map_.block[i].out));
   share_rows(context, rows, static_cast<std::int64_t>(map_.labels),
              [&](std::size_t begin, std::size_t end) {
-               tokens::token_projection_forward(map_, x, extra, residual, y.data(), begin, end);
+               if (bytes_)
+                 tokens::token_projection_forward_bytes(map_, x, extra, residual, y.data(), begin,
+                                                        end);
+               else
+                 tokens::token_projection_forward(map_, x, extra, residual, y.data(), begin, end);
              });
 }
 
 TokenMlp::TokenMlp(Parameters& parameters, std::int64_t channels,
-                   const std::vector<LinearSpec>& layers, const Options& options) {
+                   const std::vector<LinearSpec>& layers, const Options& options)
+    : bytes_(parameters.bytes() && !options.exact) {
+  auto pack = [&](const std::vector<float>& w, std::size_t out, std::size_t in,
+                  const float*& forward, const float*& bytes) {
+    if (w.empty()) return;
+    if (bytes_)
+      bytes = packed_.bytes(w.data(), in, out, in);
+    else
+      forward = packed_.transposed(w, out, in);
+  };
   mlp_.layers = static_cast<int>(layers.size());
   mlp_.width[0] = size(channels);
   mlp_.activation = options.activation;
   mlp_.residual = options.residual;
   if (!options.entry.empty()) {
     mlp_.message_width = size(options.message);
-    mlp_.entry_forward =
-        packed_.transposed(parameters.take(options.entry + ".weight", {channels, options.message}),
-                           size(channels), size(options.message));
+    pack(parameters.take(options.entry + ".weight", {channels, options.message}), size(channels),
+         size(options.message), mlp_.entry_forward, mlp_.entry_bytes);
     mlp_.entry_bias =
         packed_.bias(parameters.take(options.entry + ".bias", {channels}), size(channels));
   }
@@ -217,8 +253,8 @@ TokenMlp::TokenMlp(Parameters& parameters, std::int64_t channels,
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const LinearSpec& spec = layers[i];
     mlp_.width[i + 1] = size(spec.out);
-    mlp_.forward[i] = packed_.transposed(parameters.take(spec.name + ".weight", {spec.out, in}),
-                                         size(spec.out), size(in));
+    pack(parameters.take(spec.name + ".weight", {spec.out, in}), size(spec.out), size(in),
+         mlp_.forward[i], mlp_.bytes[i]);
     mlp_.bias[i] = packed_.bias(
         spec.bias ? parameters.take(spec.name + ".bias", {spec.out}) : std::vector<float>(),
         size(spec.out));
@@ -238,13 +274,16 @@ void TokenMlp::forward(Context& context, std::int64_t rows, tokens::InputRows x,
                        tokens::InputRows message, tokens::OutputRows y) const {
   context.count(&StageCost::linear, static_cast<double>(rows) * operations());
   share_rows(context, rows, 1, [&](std::size_t begin, std::size_t end) {
-    tokens::token_mlp_forward(mlp_, x, message, y, begin, end);
+    run(x, message, y, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
   });
 }
 
 void TokenMlp::run(tokens::InputRows x, tokens::InputRows message, tokens::OutputRows y,
                    std::int64_t begin, std::int64_t end) const {
-  tokens::token_mlp_forward(mlp_, x, message, y, size(begin), size(end));
+  if (bytes_)
+    tokens::token_mlp_forward_bytes(mlp_, x, message, y, size(begin), size(end));
+  else
+    tokens::token_mlp_forward(mlp_, x, message, y, size(begin), size(end));
 }
 
 TokenMlp make_mlp(Parameters& parameters, const std::string& name, std::int64_t in,
@@ -257,7 +296,7 @@ TokenMlp make_head(Parameters& parameters, const std::string& name, std::int64_t
   return TokenMlp(
       parameters, channels,
       {{name + ".layers.0", channels}, {name + ".layers.1", channels}, {name + ".layers.2", out}},
-      {.norm = norm, .activation = tokens::Activation::kRelu});
+      {.norm = norm, .activation = tokens::Activation::kRelu, .exact = true});
 }
 
 // ---- Windows -----------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ class Packed {
   float* take(std::size_t floats);
   // W^T of w: [out, in] at rows `offset` on of a packed matrix of `depth` rows.
   const float* transposed(const std::vector<float>& w, std::size_t out, std::size_t in);
+  // W^T of w: [out, in], rows of w `stride` apart, as bytes.
+  const float* bytes(const float* w, std::size_t stride, std::size_t out, std::size_t in);
   const float* bias(const std::vector<float>& values, std::size_t size);  // zeros when empty
   const float* copy(const std::vector<float>& values);
 
@@ -63,10 +65,11 @@ class Convolution {
 
  private:
   std::int64_t padding() const { return kernel_ % 2 == 0 ? 0 : kernel_ / 2; }
-  bool winograd() const { return kernel_ == 3 && stride_ == 1 && !bias_; }
+  bool winograd() const { return !bytes_ && kernel_ == 3 && stride_ == 1 && !bias_; }
 
   std::int64_t in_, out_, kernel_, stride_;
   bool bias_;
+  bool bytes_;  // on 8-bit integers
   Packed packed_;
   const float *weights_ = nullptr, *bias_values_ = nullptr;
 };
@@ -119,6 +122,7 @@ class TokenProjection {
 
  private:
   tokens::TokenProjection map_;
+  bool bytes_ = false;
   Packed packed_;
 };
 
@@ -131,6 +135,7 @@ class TokenMlp {
     std::string norm{};        // name of the LayerNorm, or empty
     tokens::Activation activation = tokens::Activation::kGelu;
     bool residual = false;
+    bool exact = false;  // float even where token layers are bytes
   };
   // layers: the Linears, in order.
   TokenMlp(Parameters& parameters, std::int64_t channels, const std::vector<LinearSpec>& layers,
@@ -145,6 +150,7 @@ class TokenMlp {
 
  private:
   tokens::TokenMlp mlp_;
+  bool bytes_ = false;
   Packed packed_;
   std::int64_t out_ = 0;
 };

@@ -86,9 +86,10 @@ ModelOptions changed(ModelOptions options, const std::vector<std::string>& set) 
 }
 
 LoadedModel from_file(const TensorFile& file, const std::string& path,
-                      const std::vector<std::string>& set) {
+                      const std::vector<std::string>& set, bool bytes) {
   LoadedModel model;
   model.path = path;
+  model.bytes = bytes;
   model.metadata = file.metadata;
   const ModelOptions options = changed(options_of(file, path), set);
   // Compared before anything is built: a forged file must not make us build a network that it
@@ -100,6 +101,7 @@ LoadedModel from_file(const TensorFile& file, const std::string& path,
   check(report.complete(), ErrorKind::kModel, "{}: does not hold a complete network: {}", path,
         report.summary());
   StoredParameters stored(file, path);
+  stored.use_bytes(bytes);
   model.network = std::make_shared<Network>(stored, options);
   return model;
 }
@@ -142,23 +144,26 @@ ModelOptions options_of(const TensorFile& file, const std::string& path) {
   return options;
 }
 
-LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set) {
+LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set,
+                       bool bytes) {
   const std::string name = path.string();
-  if (!name.starts_with(kFormulaPrefix)) return from_file(read_tensor_file(path), name, set);
+  if (!name.starts_with(kFormulaPrefix)) return from_file(read_tensor_file(path), name, set, bytes);
   LoadedModel model;
   model.path = name;
   model.trained = false;
+  model.bytes = bytes;
   FormulaParameters formula;
+  formula.use_bytes(bytes);
   model.network = std::make_shared<Network>(
       formula, changed(preset_options(name.substr(kFormulaPrefix.size())), set));
   return model;
 }
 
-LoadedModel load_model(std::span<const std::byte> bytes, const std::string& name,
-                       const std::vector<std::string>& set) {
+LoadedModel load_model(std::span<const std::byte> content, const std::string& name,
+                       const std::vector<std::string>& set, bool bytes) {
   const FileBytes file{
-      name, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, nullptr};
-  return from_file(read_tensor_file(file), name, set);
+      name, {reinterpret_cast<const std::uint8_t*>(content.data()), content.size()}, nullptr};
+  return from_file(read_tensor_file(file), name, set, bytes);
 }
 
 LoadReport check_weights(const ModelOptions& options, const TensorFile& file,

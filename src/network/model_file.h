@@ -30,16 +30,19 @@ struct LoadedModel {
   std::map<std::string, std::string> metadata;
   std::string path;
   bool trained = true;  // false for weights by formula
+  bool bytes = false;   // token layers on 8-bit integers
 };
 
 // Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel)
 // that lists them. "formula:PRESET" gives untrained weights by formula. `set` changes model
 // options before the network is built ("seeds.labels=2"): a change that asks for
 // weights the file does not have is an Error(kModel), weights that fall out of use are left.
-LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set = {});
+// `bytes`: token layers on 8-bit integers (kernels/bytes.h).
+LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set = {},
+                       bool bytes = false);
 // The same from the bytes of a file; `name` stands for it in messages.
-LoadedModel load_model(std::span<const std::byte> bytes, const std::string& name,
-                       const std::vector<std::string>& set = {});
+LoadedModel load_model(std::span<const std::byte> content, const std::string& name,
+                       const std::vector<std::string>& set = {}, bool bytes = false);
 
 // Writes parameters and options (metadata key "options") as safetensors, atomically. `half` stores
 // 16-bit floats.

@@ -37,8 +37,13 @@ void median_start(Context& context, const float* map, std::int64_t h, std::int64
 }
 
 std::variant<Backbone, SwinEncoder> make_backbone(Parameters& parameters, const ModelOptions& o) {
-  if (o.backbone == BackboneKind::kSwinT) return SwinEncoder(parameters, o.feature_channels);
-  return Backbone(parameters, o);
+  if (o.backbone != BackboneKind::kSwinT) return Backbone(parameters, o);
+  // Its offsets of samples carry positions: the whole encoder stays in float.
+  const bool bytes = parameters.bytes();
+  parameters.use_bytes(false);
+  SwinEncoder encoder(parameters, o.feature_channels);
+  parameters.use_bytes(bytes);
+  return encoder;
 }
 
 }  // namespace
@@ -164,6 +169,10 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
           });
         }
         searches_[i].forward(context, left_maps.fine, right_maps.fine, candidates, start.data());
+        if (i + 1 == searches_.size()) {
+          left_maps.fine = {};
+          right_maps.fine = {};
+        }
       }
     }
     context.record("disp_curr", {h, w, 0, 1}, start.data());

@@ -22,6 +22,13 @@ class Parameters {
   virtual ~Parameters() = default;
   // The values of a parameter in row-major order; nothing when there are only names.
   virtual std::vector<float> take(const std::string& name, std::vector<std::int64_t> shape) = 0;
+
+  // Token layers made of these parameters work on 8-bit integers (kernels/bytes.h).
+  void use_bytes(bool on) { bytes_ = on; }
+  bool bytes() const { return bytes_; }
+
+ private:
+  bool bytes_ = false;
 };
 
 // Remembers what was asked for and gives nothing.

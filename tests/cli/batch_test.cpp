@@ -76,6 +76,21 @@ TEST_F(Batch, ListFile) {
   EXPECT_EQ(read_disparity(path("one.npy")), read_disparity(path("out/y_l_disparity.pfm")));
 }
 
+TEST_F(Batch, SharedByProcesses) {
+  put_folders(3);
+  auto share = [&](const char* rank, const std::string& out) {
+    return match({path("left"), path("right"), "-o", out, "--no-picture"},
+                 {.environment = {std::string("RANK=") + rank, "WORLD_SIZE=2"}})
+        .code;
+  };
+  ASSERT_EQ(share("0", path("zero/")), 0);
+  ASSERT_EQ(share("1", path("one/")), 0);
+  EXPECT_EQ(names_in(path("zero")), (Names{"0_disparity.pfm", "2_disparity.pfm"}));
+  EXPECT_EQ(names_in(path("one")), Names{"1_disparity.pfm"});
+  EXPECT_EQ(share("2", path("none/")), 2);
+  EXPECT_EQ(share("1", path("one.pfm")), 2) << "one file for many pairs";
+}
+
 TEST_F(Batch, SideBySidePicture) {
   put_pair(folder_ / "l.png", folder_ / "r.png");
   write_image(path("both.png"), beside(read_image(path("l.png")), read_image(path("r.png"))));

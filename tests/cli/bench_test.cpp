@@ -35,6 +35,23 @@ TEST(Bench, OneObjectPerSizeWithEverythingMeasured) {
   }
 }
 
+TEST(Bench, ArithmeticAndInstructionSet) {
+  auto bench = [](const std::string& precision, const std::string& simd) {
+    const Outcome run = nmrf({"bench", "--preset", "fast", "--size", "96x64", "--runs", "1",
+                              "--precision", precision, "--simd", simd, "--json", "-q"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return json_lines(run.out).at(0);
+  };
+  for (const char* precision : {"float32", "int8"}) {
+    const auto object = bench(precision, "sse4");
+    EXPECT_EQ(object["arithmetic"], precision);
+#if defined(__x86_64__)
+    EXPECT_EQ(object["simd"], "SSE4");
+#endif
+  }
+  EXPECT_EQ(nmrf({"bench", "--precision", "int4"}).code, 2);
+}
+
 TEST(Bench, SenselessSettingsAreUsageErrors) {
   EXPECT_EQ(nmrf({"bench", "--preset", "fast", "--size", "16x16"}).code, 2);
   EXPECT_EQ(nmrf({"bench", "--preset", "fast", "--size", "wide"}).code, 2);

@@ -138,5 +138,14 @@ TEST(Submit, ArchiveFromATinyTree) {
   EXPECT_EQ(nmrf({"submit", "-b", "eth4d", "--root", folder.path()}).code, 2);
 }
 
+TEST(Bench, BesideSemiGlobalMatching) {
+  const Outcome run = nmrf({"bench", "--preset", "fast", "--size", "128x96", "--runs", "1",
+                            "--baseline", "sgbm", "--json", "-q"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto object = json_lines(run.out).at(0);
+  EXPECT_GT(object["sgbm"]["seconds"]["median"].get<double>(), 0);
+  EXPECT_GT(object["sgbm"]["speedup"].get<double>(), 0);
+}
+
 }  // namespace
 }  // namespace nmrf::test

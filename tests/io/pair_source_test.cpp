@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "io/maps.h"
 #include "io/pictures.h"
+#include "io/read_ahead.h"
 #include "io/video.h"
 #include "nmrf/files.h"
 #include "nmrf/log.h"
@@ -168,6 +169,50 @@ TEST(PairSource, Lists) {
                "line 1"));
   test::error_of(ErrorKind::kUsage,
                  [&] { open_pairs({.left = folder / "a/im0.png", .list = folder / "list.txt"}); });
+}
+
+// Every pair belongs to one process, and is named as it is without others.
+TEST(PairSource, SharedByProcesses) {
+  test::TempFolder folder;
+  for (const char* side : {"left", "right"})
+    for (int i = 0; i < 5; ++i) put_image(folder / side / fmt::format("{}.png", i), 1);
+  PairInput input{.left = folder / "left", .right = folder / "right"};
+  input.shard = {0, 3};
+  EXPECT_EQ(stems(input), (Names{"0", "3"}));
+  input.shard = {1, 3};
+  EXPECT_EQ(stems(input), (Names{"1", "4"}));
+  input.shard = {2, 3};
+  EXPECT_EQ(stems(input), Names{"2"});
+  input.shard = {5, 6};
+  EXPECT_EQ(stems(input), Names{});
+}
+
+// The same pairs in the same order, bad ones among them; a reader that is left early is stopped.
+TEST(PairSource, ReadAhead) {
+  test::TempFolder folder;
+  for (const char* side : {"left", "right"})
+    for (int i = 0; i < 6; ++i)
+      put_image(folder / side / fmt::format("{}.png", i), static_cast<std::uint64_t>(i));
+  write_file(folder / "left" / "2.png", "no picture");
+  const PairInput input{.left = folder / "left", .right = folder / "right"};
+  for (const std::size_t depth : {1, 2, 9}) {
+    auto plain = open_pairs(input), ahead = read_ahead(open_pairs(input), depth);
+    EXPECT_EQ(ahead->total(), 6);
+    EXPECT_FALSE(ahead->frame_rate());
+    InputPair a, b;
+    while (plain->next(a)) {
+      ASSERT_TRUE(ahead->next(b));
+      EXPECT_EQ(a.stem, b.stem);
+      EXPECT_EQ(a.error.has_value(), b.error.has_value());
+      ASSERT_EQ(a.left.height(), b.left.height());
+      for (int y = 0; y < a.left.height(); ++y)
+        EXPECT_TRUE(std::equal(a.left.row(y), a.left.row(y) + a.left.row_bytes(), b.left.row(y)));
+    }
+    EXPECT_FALSE(ahead->next(b));
+    EXPECT_FALSE(ahead->next(b)) << "the end stays the end";
+    auto left_early = read_ahead(open_pairs(input), depth);
+    EXPECT_TRUE(left_early->next(b));
+  }
 }
 
 TEST(PairSource, BadPairsDoNotEndTheIteration) {

@@ -6,8 +6,10 @@ namespace nmrf {
 
 EdgeAwareBlend::EdgeAwareBlend(Parameters& parameters, const std::string& name,
                                const ModelOptions& o, const std::string& norm)
-    : weigh_(make_mlp(parameters, name + ".weigh", o.refinement_channels,
-                      ModelOptions::blend_hidden, kernels::kSaid, norm)) {}
+    : weigh_(parameters, o.refinement_channels,
+             {{name + ".weigh.fc1", ModelOptions::blend_hidden},
+              {name + ".weigh.fc2", kernels::kSaid}},
+             {.norm = norm, .exact = true}) {}
 
 void EdgeAwareBlend::add(Context& context, const TokenGrid& x, const float* start,
                          const BlendImage& image, float* offsets) const {

@@ -49,8 +49,10 @@ void Candidates::take_row(std::int64_t y, const float* disparity, const float* s
 FineSearch::FineSearch(Parameters& parameters, const std::string& name, const ModelOptions& o)
     : groups_(o.gamma2_groups),
       radius_(o.refinement_search),
-      score_(make_mlp(parameters, name + ".score", (2 * radius_ + 1) * groups_,
-                      (o.refinement_channels + 1) / 2, 2 * radius_ + 1)),
+      score_(parameters, (2 * radius_ + 1) * groups_,
+             {{name + ".score.fc1", (o.refinement_channels + 1) / 2},
+              {name + ".score.fc2", 2 * radius_ + 1}},
+             {.exact = true}),
       trust_(parameters.take(name + ".trust", {1})) {}
 
 void FineSearch::forward(Context& context, const FeatureMap& left, const FeatureMap& right,
