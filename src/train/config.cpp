@@ -18,6 +18,7 @@ void TrainConfig::validate() const {
   require(teacher.model.empty() || teacher.features + teacher.labels > 0, "teacher.features",
           "a positive weight, or one of teacher.labels");
   require(weight_decay >= 0, "train.weight_decay", "0 or more");
+  require(swin_lr > 0 && swin_lr <= 1, "train.swin_lr", "more than 0, at most 1");
   require(clip >= 0, "train.clip", "0 or more");
   require(ema >= 0 && ema < 1, "train.ema", "0 (off) to below 1");
   require(guide >= 0 && guide <= 1, "train.guide", "a share, 0 to 1");
@@ -41,10 +42,10 @@ void TrainConfig::validate() const {
     require(s.batch >= 1, stage + ".batch", "1 or more");
     require(s.accumulate >= 1 && s.batch % s.accumulate == 0, stage + ".accumulate",
             "a divisor of the batch");
-    require(s.crop_height >= 32 && s.crop_height % 8 == 0, stage + ".crop_height",
-            "a multiple of 8, at least 32");
-    require(s.crop_width >= 32 && s.crop_width % 8 == 0, stage + ".crop_width",
-            "a multiple of 8, at least 32");
+    const int alignment = model.alignment();
+    const std::string rule = fmt::format("a multiple of {}, at least 32", alignment);
+    require(s.crop_height >= 32 && s.crop_height % alignment == 0, stage + ".crop_height", rule);
+    require(s.crop_width >= 32 && s.crop_width % alignment == 0, stage + ".crop_width", rule);
   }
 }
 
