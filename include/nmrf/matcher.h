@@ -105,7 +105,7 @@ class NMRF_API Matcher {
 
   int max_disp() const;  // in pixels of the matched images
   int threads() const;
-  Precision precision() const;  // kFloat32 or kInt8
+  Precision precision() const;        // kFloat32 or kInt8
   const std::string& device() const;  // "cpu" or "cuda:0"
   // Gives back the buffers that no call is using.
   void release_idle() const;

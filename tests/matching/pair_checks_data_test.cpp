@@ -53,7 +53,8 @@ TEST(PairCheck, RealPairs) {
     }
   }
   EXPECT_GE(found, 0.9 * pairs);
-  std::cout << "[ figures  ] " << found << " of " << pairs << " pairs moved by 2 px are corrected\n";
+  std::cout << "[ figures  ] " << found << " of " << pairs
+            << " pairs moved by 2 px are corrected\n";
 }
 
 }  // namespace

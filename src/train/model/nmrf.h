@@ -55,8 +55,8 @@ struct ForwardOptions {
 // undefined or empty.
 struct NetworkOutput {
   torch::Tensor left_features, right_features;  // [B, C, H/4, W/4]; only with keep_features
-  Proposals proposals;                 // seeds and candidate labels, coarse pixels
-  std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
+  Proposals proposals;                          // seeds and candidate labels, coarse pixels
+  std::vector<Hypotheses> hypotheses;           // one a decoded inference layer
   Winners winners;                     // of the last inference layer; detached from the graph
   std::vector<Search> searches;        // one a refinement module, or none
   std::vector<torch::Tensor> refined;  // [B, H, W] px, one a decoded refinement layer
