@@ -1,7 +1,6 @@
 #include "eval/runner.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <opencv2/imgproc.hpp>
