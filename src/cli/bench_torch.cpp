@@ -16,12 +16,12 @@
 namespace nmrf::cli {
 namespace {
 
-// [B, 3, H, W], 0 to 255, H and W multiples of 8.
-torch::Tensor tensor_of(const Image& image, int64_t batch) {
+// [B, 3, H, W], 0 to 255, H and W multiples of `alignment`.
+torch::Tensor tensor_of(const Image& image, int64_t batch, int64_t alignment) {
   auto bytes = torch::from_blob(const_cast<std::uint8_t*>(image.data()),
                                 {1, image.height(), image.width(), 3}, torch::kByte);
   auto planes = bytes.permute({0, 3, 1, 2}).to(torch::kFloat);
-  return train::pad_images(planes).expand({batch, -1, -1, -1}).contiguous();
+  return train::pad_images(planes, alignment).expand({batch, -1, -1, -1}).contiguous();
 }
 
 // One modal per cell, at its first pixel.
@@ -52,7 +52,7 @@ class LibtorchSubject : public BenchSubject {
       return;
     }
     network_->train();
-    optimizer_.emplace(network_, 1e-5, std::vector<std::string>{});
+    optimizer_.emplace(network_, train::AdamWOptions());
     for (const auto& item : network_->named_parameters())
       start_.push_back(item.value().detach().clone());
   }
@@ -67,8 +67,9 @@ class LibtorchSubject : public BenchSubject {
   }
 
   std::vector<float> run(const BenchScene& scene) override {
-    const auto left = tensor_of(scene.left, settings_.batch);
-    const auto right = tensor_of(scene.right, settings_.batch);
+    const int64_t alignment = network_->options().alignment();
+    const auto left = tensor_of(scene.left, settings_.batch, alignment);
+    const auto right = tensor_of(scene.right, settings_.batch, alignment);
     if (settings_.train) return step(scene, left, right);
     torch::InferenceMode guard;
     auto map = network_->forward(left, right, {.lean = true}).disparity[0];

@@ -12,8 +12,15 @@ constexpr std::int64_t kStemChannels = 64;
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-std::string numbered(const std::string& name, std::int64_t i, const std::string& view = "") {
-  return name + std::to_string(i) + view;
+std::string numbered(const std::string& name, std::int64_t i) { return name + std::to_string(i); }
+
+// Names are made only for a trace: a pass allocates nothing.
+void record(Context& context, const char* name, std::int64_t i, const std::string& view,
+            const FeatureMap& map) {
+  if (context.tracing()) context.record(numbered(name, i) + view, map);
+}
+void record(Context& context, const char* name, const std::string& view, const FeatureMap& map) {
+  if (context.tracing()) context.record(std::string(name) + view, map);
 }
 
 }  // namespace
@@ -59,15 +66,15 @@ void SwinExtractor::sample(Context& context, FeatureMap& map, const FeatureMap& 
     features_.forward(context, x.pixels(), rows_of(x), {}, to);
     const tokens::OutputRows values[1] = {rows_of(value)};
     value_.forward(context, x.pixels(), rows_of(std::as_const(features)), {}, values);
-    context.record(numbered("neck_feat", stage_, view), features);
+    record(context, "neck_feat", stage_, view, features);
   }
   FeatureMap offsets = context.map(map.height, map.width, 2 * op.samples());
   FeatureMap weights = context.map(map.height, map.width, op.samples());
   const tokens::OutputRows chosen[2] = {rows_of(offsets), rows_of(weights)};
   query_.forward(context, map.pixels(), rows_of(std::as_const(map)), {}, chosen);
-  context.record(numbered("neck_value", stage_, view), value);
-  context.record(numbered("neck_offsets", stage_, view), offsets);
-  context.record(numbered("neck_weights", stage_, view), weights);
+  record(context, "neck_value", stage_, view, value);
+  record(context, "neck_offsets", stage_, view, offsets);
+  record(context, "neck_weights", stage_, view, weights);
 
   FeatureMap sampled = context.map(map.height, map.width, op.channels());
   // Eight operations per sampled value: four products and their sum.
@@ -97,7 +104,7 @@ void SwinExtractor::forward(Context& context, FeatureMap& map, const FeatureMap&
   });
   fc2_.forward(context, map.pixels(), rows_of(std::as_const(hidden)), {}, out,
                rows_of(std::as_const(map)));
-  context.record(numbered("neck_layer", stage_, view), map);
+  record(context, "neck_layer", stage_, view, map);
 }
 
 SwinEncoder::SwinEncoder(Parameters& parameters, std::int64_t channels)
@@ -149,18 +156,18 @@ FeatureMaps SwinEncoder::forward(Context& context, const FeatureMap& image,
     const FeatureMap scaled = scaled_image(context, image, [](float value, std::int64_t channel) {
       return (value - kMean[channel]) / kDeviation[channel];
     });
-    context.record("image_norm" + view, scaled);
+    record(context, "image_norm", view, scaled);
     maps.fine = stem(context, scaled);
     x = backbone_.embed(context, scaled);
   }
-  context.record("neck_stem" + view, maps.fine);
-  context.record("swin_patch" + view, x);
+  record(context, "neck_stem", view, maps.fine);
+  record(context, "swin_patch", view, x);
   for (std::int64_t s = 0; s < SwinSizes::stages; ++s) {
     backbone_.run_stage(context, s, x, view);
     extractors_[size(s)].forward(context, maps.fine, x, view);
     if (s + 1 == SwinSizes::stages) break;
     x = backbone_.merge(context, s, std::move(x));
-    context.record(numbered("swin_merge", s, view), x);
+    record(context, "swin_merge", s, view, x);
   }
   x = {};
   maps.coarse = half_map(context, maps.fine);

@@ -14,6 +14,7 @@ void TrainConfig::validate() const {
   require(!sources[0].name.empty(), "data1.name", "a data set, e.g. sceneflow, list or synth");
   require(workers >= 0 && workers <= 256, "data.workers", "0 to 256");
   require(weight_decay >= 0, "train.weight_decay", "0 or more");
+  require(swin_lr > 0 && swin_lr <= 1, "train.swin_lr", "more than 0, at most 1");
   require(clip >= 0, "train.clip", "0 or more");
   require(ema >= 0 && ema < 1, "train.ema", "0 (off) to below 1");
   require(guide >= 0 && guide <= 1, "train.guide", "a share, 0 to 1");
@@ -37,10 +38,10 @@ void TrainConfig::validate() const {
     require(s.batch >= 1, stage + ".batch", "1 or more");
     require(s.accumulate >= 1 && s.batch % s.accumulate == 0, stage + ".accumulate",
             "a divisor of the batch");
-    require(s.crop_height >= 32 && s.crop_height % 8 == 0, stage + ".crop_height",
-            "a multiple of 8, at least 32");
-    require(s.crop_width >= 32 && s.crop_width % 8 == 0, stage + ".crop_width",
-            "a multiple of 8, at least 32");
+    const int alignment = model.alignment();
+    const std::string rule = fmt::format("a multiple of {}, at least 32", alignment);
+    require(s.crop_height >= 32 && s.crop_height % alignment == 0, stage + ".crop_height", rule);
+    require(s.crop_width >= 32 && s.crop_width % alignment == 0, stage + ".crop_width", rule);
   }
 }
 

@@ -33,8 +33,8 @@ struct StageOptions {
     visit("lr", self.lr, "maximum learning rate");
     visit("batch", self.batch, "samples an update, over all processes");
     visit("accumulate", self.accumulate, "parts the batch is worked off in");
-    visit("crop_height", self.crop_height, "pixels, a multiple of 8");
-    visit("crop_width", self.crop_width, "pixels, a multiple of 8");
+    visit("crop_height", self.crop_height, "pixels, a multiple of 8, with Swin-T of 32");
+    visit("crop_width", self.crop_width, "pixels, a multiple of 8, with Swin-T of 32");
     visit("freeze", self.freeze, "prefixes of parameters that stay as they are");
   }
 };
@@ -55,6 +55,7 @@ struct TrainConfig {
   LossOptions loss;
   std::int64_t seed = 1;
   double weight_decay = 1e-5;
+  double swin_lr = 1;
   double clip = 1;
   double ema = 0;
   double guide = 0.75;  // only where the model has match.guide
@@ -72,7 +73,7 @@ struct TrainConfig {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
-    visit("model.preset", self.preset, "sizes to start from: paper or fast");
+    visit("model.preset", self.preset, "sizes to start from: paper, swin or fast");
     visit("model.init", self.init, "weights to start from (.safetensors or .pth)");
     below("model.", self.model, visit);
     for (int i = 0; i < kSources; ++i) {
@@ -88,6 +89,8 @@ struct TrainConfig {
     below("loss.", self.loss, visit);
     visit("train.seed", self.seed, "of weights, order and augmentation");
     visit("train.weight_decay", self.weight_decay, "AdamW; never on position tables");
+    visit("train.swin_lr", self.swin_lr,
+          "learning rate of Swin-T and of the sampling offsets, times that of the rest");
     visit("train.clip", self.clip, "largest gradient norm; 0 = off");
     visit("train.ema", self.ema, "decay of the weight average, e.g. 0.999; 0 = off");
     visit("train.guide", self.guide,

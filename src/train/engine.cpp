@@ -50,14 +50,15 @@ class TorchPass : public EnginePass {
     const Image& image = *input.left;
     try {
       torch::NoGradGuard no_grad;
-      const auto left = pad_images(to_tensor(*input.left)).to(device_);
-      const auto right = pad_images(to_tensor(*input.right)).to(device_);
+      const int64_t alignment = network_->options().alignment();
+      const auto left = pad_images(to_tensor(*input.left), alignment).to(device_);
+      const auto right = pad_images(to_tensor(*input.right), alignment).to(device_);
       ForwardOptions how;
       how.lean = true;
       if (input.guide) {
         auto map = torch::from_blob(const_cast<float*>(input.guide->data()),
                                     {1, 1, input.guide->height(), input.guide->width()});
-        how.guide = pad_images(map).squeeze(1).to(device_);
+        how.guide = pad_images(map, alignment).squeeze(1).to(device_);
       } else {
         how.guide = half_size_map(network_, left, right);
       }

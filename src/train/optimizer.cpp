@@ -40,24 +40,28 @@ double OneCycle::at(std::int64_t step) const {
                 last > peak ? (now - std::max(peak, 0.0)) / (last - std::max(peak, 0.0)) : 1);
 }
 
-AdamW::AdamW(const Network& network, double weight_decay, const std::vector<std::string>& frozen) {
+AdamW::AdamW(const Network& network, const AdamWOptions& options) {
   for (const auto& item : network->named_parameters()) {
     bool fixed = false;
-    for (const auto& prefix : frozen) fixed |= item.key().rfind(prefix, 0) == 0;
+    for (const auto& prefix : options.frozen) fixed |= item.key().rfind(prefix, 0) == 0;
     item.value().set_requires_grad(!fixed);
     if (fixed) continue;
     parameters_.emplace_back(item.key(), item.value());
     moments_.push_back({torch::zeros_like(item.value()), torch::zeros_like(item.value()), 0});
     const bool table = ends_with(item.key(), "relative_position_enc_table") ||
                        ends_with(item.key(), "relative_position_bias_table");
-    decay_.push_back(table ? 0 : weight_decay);
+    decay_.push_back(table ? 0 : options.weight_decay);
+    const bool slow = item.key().starts_with("image_encoder.backbone.") ||
+                      item.key().find(".sampling_offsets.") != std::string::npos;
+    factor_.push_back(slow ? options.swin_lr : 1);
   }
   check(!parameters_.empty(), ErrorKind::kUsage, "every parameter is frozen: nothing to train");
 }
 
-void AdamW::step(double lr) {
+void AdamW::step(double rate) {
   torch::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const double lr = rate * factor_[i];
     auto& parameter = parameters_[i].second;
     const auto& gradient = parameter.grad();
     if (!gradient.defined()) continue;

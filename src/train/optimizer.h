@@ -24,10 +24,17 @@ struct OneCycle {
   double at(std::int64_t step) const;
 };
 
+struct AdamWOptions {
+  double weight_decay = 1e-5;
+  std::vector<std::string> frozen{};  // prefixes of parameter names
+  double swin_lr =
+      1;  // factor of the learning rate of Swin-T and of the sampling offsets behind it
+};
+
 // AdamW over the named parameters of a network. Position tables get no weight decay.
 class AdamW {
  public:
-  AdamW(const Network& network, double weight_decay, const std::vector<std::string>& frozen);
+  AdamW(const Network& network, const AdamWOptions& options);
 
   // One update of every parameter that has a gradient, with decoupled weight decay.
   void step(double lr);
@@ -53,7 +60,7 @@ class AdamW {
   };
   std::vector<std::pair<std::string, torch::Tensor>> parameters_;
   std::vector<Moments> moments_;
-  std::vector<double> decay_;
+  std::vector<double> decay_, factor_;  // of each parameter: weight decay, learning rate
 };
 
 // Exponential moving average of the weights, for validation and shipping. A decay of 0 is off.

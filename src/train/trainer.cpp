@@ -111,9 +111,8 @@ class Trainer {
 
   void initial_weights() {
     if (config_.init.empty()) return;
-    LoadReport report = load_weights(network_, read_tensor_file(config_.init), config_.init);
-    check(!report.used.empty(), ErrorKind::kModel, "{}: none of its tensors fits this network: {}",
-          config_.init, report.summary());
+    const LoadReport report =
+        load_initial_weights(network_, read_tensor_file(config_.init), config_.init);
     if (chief()) log_info("{}: {}", config_.init, report.summary());
   }
 
@@ -154,7 +153,7 @@ class Trainer {
     check(stage.batch % (stage.accumulate * world) == 0, ErrorKind::kUsage,
           "stage{}.batch is {}: {} processes and {} parts do not divide it", index + 1, stage.batch,
           world, stage.accumulate);
-    AdamW optimizer(network_, config_.weight_decay, stage.freeze);
+    AdamW optimizer(network_, {config_.weight_decay, stage.freeze, config_.swin_lr});
     if (start) optimizer.load_state(start->tensors);
     GradientAverager averager(group_, optimizer.parameters());
     OneCycle schedule{.max_lr = stage.lr, .total_steps = stage.steps + 100};
@@ -226,6 +225,9 @@ class Trainer {
             .chance(config_.guide);
     for (int i = 0; i < stage.accumulate; ++i) {
       Batch piece = narrow(batch, i * part, part);
+      how.seed =
+          mix_seed({static_cast<std::uint64_t>(config_.seed), static_cast<std::uint64_t>(step_),
+                    static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(group_->rank())});
       if (guided) how.guide = half_size_map(network_, piece.left, piece.right);
       NetworkOutput out = network_->forward(piece.left, piece.right, how);
       Losses losses = compute_losses(out, piece.truth, config_.loss, common_counts());

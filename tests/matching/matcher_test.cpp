@@ -335,7 +335,7 @@ TEST(Matcher, ManyThreadsAtOnce) {
 TEST(Matcher, CallsOfASizeSeenBeforeAllocateNothing) {
   const Image wide = smooth_image(160, 96, 41);
   const ImageView left = columns(wide, 0, 150), right = columns(wide, 10, 150);
-  for (const char* model : {kBundled, "formula:paper"})
+  for (const char* model : {kBundled, "formula:paper", "formula:swin"})
     for (int threads : {1, 2}) {
       const Matcher reused = Matcher::load(model, options({}, {}, threads));
       Disparity result;

@@ -1,6 +1,12 @@
 #include "network/network_run.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "network/formula_images.h"
 
 namespace nmrf::test {
 namespace {
@@ -48,6 +54,24 @@ NetworkRun run_network(const Network& network, const Image& left, const Image& r
   run.trace_to(trace);
   forward(run);
   return result;
+}
+
+void expect_spots(const Network& network, const std::vector<Spot>& spots) {
+  int height = 0, width = 0;
+  FloatMap map;
+  double largest = 0;
+  for (const auto& spot : spots) {
+    if (spot.height != height || spot.width != width) {
+      height = spot.height, width = spot.width;
+      const auto [left, right] = formula_images(width, height);
+      map = run_network(network, left, right).disparity;
+    }
+    const double ours = map.at(spot.row, spot.column);
+    largest = std::max(largest, std::abs(ours - spot.disparity));
+    EXPECT_NEAR(ours, spot.disparity, 5e-3)
+        << spot.height << "x" << spot.width << " at row " << spot.row << " column " << spot.column;
+  }
+  std::cout << "  largest difference over " << spots.size() << " spots: " << largest << " px\n";
 }
 
 }  // namespace nmrf::test

@@ -36,4 +36,13 @@ struct NetworkRun {
 NetworkRun run_network(const Network& network, const Image& left, const Image& right,
                        int threads = 1, Trace* trace = nullptr, const FloatMap& guide = {});
 
+// A place of the map that a network gives for images by formula (formula_images.h).
+struct Spot {
+  int height, width, row, column;
+  double disparity;
+};
+// Expects every spot within 5e-3 px and prints the largest difference. Spots of one size lie side
+// by side.
+void expect_spots(const Network& network, const std::vector<Spot>& spots);
+
 }  // namespace nmrf::test

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <iostream>
 #include <set>
 
 #include "network/flops.h"
@@ -32,29 +30,9 @@ TEST(Formula, FirstValues) {
 // Spots of the published network's answer for formula weights and images, so that parity is checked
 // without any file. {height, width, row, column, disparity}
 TEST(Formula, DisparityOfThePublishedNetwork) {
-  struct Spot {
-    int height, width, row, column;
-    double disparity;
-  };
-  const std::vector<Spot> spots = {
+  test::expect_spots(by_formula(preset_options("paper")), {
 #include "network/formula_spots.inc"
-  };
-  const Network network = by_formula(preset_options("paper"));
-  int height = 0, width = 0;
-  FloatMap map;
-  double largest = 0;
-  for (const auto& spot : spots) {
-    if (spot.height != height || spot.width != width) {
-      height = spot.height, width = spot.width;
-      const auto [left, right] = test::formula_images(width, height);
-      map = test::run_network(network, left, right).disparity;
-    }
-    const double ours = map.at(spot.row, spot.column);
-    largest = std::max(largest, std::abs(ours - spot.disparity));
-    EXPECT_NEAR(ours, spot.disparity, 5e-3)
-        << spot.height << "x" << spot.width << " at row " << spot.row << " column " << spot.column;
-  }
-  std::cout << "  largest difference over " << spots.size() << " spots: " << largest << " px\n";
+                                                          });
 }
 
 TEST(Parameters, OfThePublishedNetwork) {

@@ -1,7 +1,6 @@
 // The network with a Swin-T backbone, on weights by formula.
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <set>
 
 #include "network/flops.h"
@@ -29,6 +28,14 @@ TEST(Swin, FirstFormulaValues) {
   EXPECT_NEAR(values[0], 0.20312080, 1e-8);
   EXPECT_NEAR(values[1], 0.18573049, 1e-8);
   EXPECT_NEAR(values[2], 0.04781124, 1e-8);
+}
+
+// Spots of maps that the modules and the runtime agree on, both of which are compared with the
+// published network where its tensors are at hand. {height, width, row, column, disparity}
+TEST(Swin, DisparityByFormula) {
+  test::expect_spots(swin_by_formula(), {
+#include "network/swin_spots.inc"
+                                        });
 }
 
 TEST(Swin, ParametersOfThePublishedNetwork) {

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <numbers>
 
 #include "core/file.h"
 #include "plot/run_log.h"
 #include "support/support.h"
 #include "train/checkpoint.h"
+#include "train/config.h"
 #include "train/events.h"
 
 namespace nmrf::train {
@@ -36,7 +38,7 @@ TEST(OneCycle, FollowsTheFormula) {
 // libtorch's own AdamW is the independent computation.
 TEST(AdamW, EqualsLibtorchs) {
   Network ours = make_network(small(), 3), theirs = make_network(small(), 3);
-  AdamW optimizer(ours, 0.1, {});
+  AdamW optimizer(ours, {.weight_decay = 0.1});
   std::vector<torch::Tensor> tables, rest;
   for (auto& item : theirs->named_parameters())
     (item.key().find("relative_position_enc_table") != std::string::npos ? tables : rest)
@@ -66,7 +68,7 @@ TEST(AdamW, EqualsLibtorchs) {
 
 TEST(AdamW, ClipsAndFreezes) {
   Network network = make_network(small(), 3);
-  AdamW optimizer(network, 0, {"backbone", "dpn"});
+  AdamW optimizer(network, {0, {"backbone", "dpn"}});
   for (const auto& [name, value] : optimizer.parameters())
     EXPECT_TRUE(name.rfind("backbone", 0) != 0 && name.rfind("dpn", 0) != 0) << name;
   for (auto& item : optimizer.parameters()) {
@@ -79,7 +81,54 @@ TEST(AdamW, ClipsAndFreezes) {
     left += item.second.grad().pow(2).sum().item<double>();
   EXPECT_GT(norm, 10);
   EXPECT_NEAR(std::sqrt(left), 1, 1e-4);
-  test::error_of(ErrorKind::kUsage, [&] { AdamW(network, 0, {""}); });
+  test::error_of(ErrorKind::kUsage, [&] { AdamW(network, {0, {""}}); });
+}
+
+// Swin and the sampling offsets may learn at a rate of their own; AdamW's first step is its rate.
+TEST(AdamW, RateOfSwin) {
+  Network network = make_network(preset_options("swin"), 3);
+  AdamWOptions options{.weight_decay = 0, .swin_lr = 0.1};
+  // A few parameters of each kind; the moments of all of them would take much memory.
+  options.frozen = {"image_encoder.backbone.layers", "dpn", "inference", "refinement"};
+  AdamW optimizer(network, options);
+  std::map<std::string, torch::Tensor> before;
+  for (auto [name, parameter] : optimizer.parameters()) {
+    before[name] = parameter.detach().clone();
+    parameter.mutable_grad() = torch::ones_like(parameter);
+  }
+  optimizer.step(1e-3);
+  int slow = 0, usual = 0;
+  for (const auto& [name, parameter] : optimizer.parameters()) {
+    const bool swin = name.starts_with("image_encoder.backbone.") ||
+                      name.find("sampling_offsets") != std::string::npos;
+    ++(swin ? slow : usual);
+    EXPECT_NEAR((before[name] - parameter).detach().mean().item<double>(), swin ? 1e-4 : 1e-3, 2e-6)
+        << name;
+  }
+  EXPECT_EQ(slow, 4 + 8);  // the patches; weight and bias in four steps
+  EXPECT_GT(usual, 50);
+}
+
+// The recipes that come with the project are valid.
+TEST(Config, RecipesOfSwin) {
+  const std::string folder = NMRF_SOURCE_DIR "/configs/";
+  const TrainConfig sceneflow = read_config(folder + "sceneflow-swin.toml", {}),
+                    kitti = read_config(folder + "kitti-swin.toml", {});
+  for (const TrainConfig* config : {&sceneflow, &kitti}) {
+    EXPECT_EQ(config->model.backbone, BackboneKind::kSwinT);
+    EXPECT_EQ(config->swin_lr, 1) << "one rate for all, as the authors' schedule has it";
+    EXPECT_EQ(config->weight_decay, 1e-5);
+    config->validate();
+  }
+  EXPECT_EQ(sceneflow.stages[0].lr, 5e-4);
+  EXPECT_EQ(kitti.stages[0].lr, 2e-4);
+  EXPECT_EQ(kitti.stages[0].crop_height, 288);
+  EXPECT_NE(
+      test::error_of(
+          ErrorKind::kUsage,
+          [&] { read_config(folder + "kitti-swin.toml", {"stage1.crop_height=304"}).validate(); })
+          .find("multiple of 32"),
+      std::string::npos);
 }
 
 TEST(WeightAverage, FollowsTheWeights) {
@@ -106,7 +155,7 @@ TEST(WeightAverage, FollowsTheWeights) {
 TEST(Checkpoint, RoundTripAndPruning) {
   test::TempFolder folder;
   Network network = make_network(small(), 3);
-  AdamW optimizer(network, 0, {});
+  AdamW optimizer(network, {.weight_decay = 0});
   Checkpoint checkpoint{optimizer.state(), {{"step", 7}}};
   for (int step : {5, 100, 20}) write_checkpoint(checkpoint_path(folder.path(), step), checkpoint);
   write_file(folder / "step-00000100.safetensors.tmp-1-1", "left by a killed process");
@@ -116,7 +165,7 @@ TEST(Checkpoint, RoundTripAndPruning) {
   EXPECT_FALSE(std::filesystem::exists(folder / "step-00000100.safetensors.tmp-1-1"));
   Checkpoint back = read_checkpoint(checkpoint_path(folder.path(), 20));
   EXPECT_EQ(back.state["step"], 7);
-  AdamW other(network, 0, {});
+  AdamW other(network, {.weight_decay = 0});
   other.load_state(back.tensors);
   back.tensors.erase("adam_v.backbone.conv1.weight");
   test::error_of(ErrorKind::kModel, [&] { other.load_state(back.tensors); });

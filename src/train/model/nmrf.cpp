@@ -21,7 +21,6 @@ std::string numbered(const char* name, std::size_t i) {
 
 NetworkImpl::NetworkImpl(const ModelOptions& o)
     : options_((o.validate(), o)),
-      backbone_(register_module("backbone", Backbone(o))),
       dpn_(register_module("dpn", ProposalNetwork(o))),
       concatconv_(register_module(
           "concatconv", Projection(o.feature_channels, o.gamma1_hidden, o.gamma1_channels))),
@@ -31,6 +30,10 @@ NetworkImpl::NetworkImpl(const ModelOptions& o)
       infer_head_(register_module("infer_head", Head(o.inference_channels, 64))),
       infer_score_head_(
           register_module("infer_score_head", torch::nn::Linear(o.inference_channels, 64))) {
+  if (o.backbone == BackboneKind::kSwinT)
+    encoder_ = register_module("image_encoder", SwinEncoder(o.feature_channels));
+  else
+    backbone_ = register_module("backbone", Backbone(o));
   if (o.fill_seeds) infer_kinds_ = register_module("infer_kinds", SeedKinds(o.inference_channels));
   for (int i = 0; i < o.refinements; ++i) {
     if (o.refinement_search > 0)
@@ -52,17 +55,34 @@ void NetworkImpl::set_max_disp(int max_disp) {
 }
 
 std::pair<FeatureMaps, FeatureMaps> NetworkImpl::features(const torch::Tensor& left,
-                                                          const torch::Tensor& right) {
+                                                          const torch::Tensor& right,
+                                                          const ForwardOptions& how) {
   StageScope stage("backbone");
-  auto scaled = [](const torch::Tensor& images) { return (images / 255.0f).mul_(2).sub_(1); };
+  const bool drops = encoder_ && is_training() && torch::GradMode::is_enabled();
+  StochasticDepth depth(how.seed);
+  Trace seen;
+  auto encode = [&](const torch::Tensor& images) {
+    if (encoder_)
+      return encoder_->forward(images, drops ? &depth : nullptr, how.trace ? &seen : nullptr);
+    return backbone_((images / 255.0f).mul_(2).sub_(1));
+  };
+  const int64_t batch = left.size(0);
+  auto keep_traces = [&](int64_t first, const char* view) {
+    for (const auto& [name, value] : seen)
+      record(how.trace, name + view, value.narrow(0, first, batch));
+  };
   // One view after the other where no graph holds both: the maps at half resolution are the
   // largest of all.
   if (!torch::GradMode::is_enabled() && ops::use_fast(left)) {
-    auto first = backbone_(scaled(left));
-    return {first, backbone_(scaled(right))};
+    auto first = encode(left);
+    keep_traces(0, "");
+    auto second = encode(right);
+    keep_traces(0, "_right");
+    return {first, second};
   }
-  auto both = backbone_(scaled(torch::cat({left, right}, 0)));
-  const int64_t batch = left.size(0);
+  auto both = encode(torch::cat({left, right}, 0));
+  keep_traces(0, "");
+  keep_traces(batch, "_right");
   return {{both.fine.narrow(0, 0, batch), both.coarse.narrow(0, 0, batch)},
           {both.fine.narrow(0, batch, batch), both.coarse.narrow(0, batch, batch)}};
 }
@@ -96,11 +116,12 @@ NetworkOutput NetworkImpl::forward(const torch::Tensor& left, const torch::Tenso
                                    const ForwardOptions& how) {
   TORCH_CHECK(left.dim() == 4 && left.sizes() == right.sizes() && left.size(1) == 3,
               "two batches of RGB images of one size");
-  TORCH_CHECK(left.size(2) % 8 == 0 && left.size(3) % 8 == 0, "sizes must be multiples of 8");
+  TORCH_CHECK(left.size(2) % options_.alignment() == 0 && left.size(3) % options_.alignment() == 0,
+              "sizes must be multiples of ", options_.alignment());
   ops::begin_pass();
   Trace* trace = how.trace;
   NetworkOutput out;
-  auto [left_maps, right_maps] = features(left, right);
+  auto [left_maps, right_maps] = features(left, right, how);
   record(trace, "fmap4", left_maps.fine);
   record(trace, "fmap8", left_maps.coarse);
   record(trace, "fmap4_right", right_maps.fine);
@@ -206,6 +227,7 @@ Network make_network(const ModelOptions& options, uint64_t seed) {
   Network network(options);
   initialise(*network);
   torch::NoGradGuard no_grad;
+  if (network->encoder()) network->encoder()->initialise();
   auto last = network->proposal_network()->prop_head()->last();
   torch::nn::init::zeros_(last->weight);
   torch::nn::init::zeros_(last->bias);
@@ -217,8 +239,8 @@ torch::Tensor half_size_map(Network& network, const torch::Tensor& left,
   const int64_t height = left.size(2), width = left.size(3);
   if (!network->options().guide || height < 64 || width < 64) return {};
   torch::NoGradGuard no_grad;
-  auto halved = [](const torch::Tensor& images) {
-    return pad_images(torch::avg_pool2d(images, 2));
+  auto halved = [&](const torch::Tensor& images) {
+    return pad_images(torch::avg_pool2d(images, 2), network->options().alignment());
   };
   ForwardOptions how;
   how.lean = true;
@@ -227,8 +249,9 @@ torch::Tensor half_size_map(Network& network, const torch::Tensor& left,
   return map.narrow(1, 0, height).narrow(2, 0, width).contiguous();
 }
 
-torch::Tensor pad_images(const torch::Tensor& images) {
-  const int64_t bottom = (8 - images.size(2) % 8) % 8, right = (8 - images.size(3) % 8) % 8;
+torch::Tensor pad_images(const torch::Tensor& images, int64_t alignment) {
+  auto missing = [&](int64_t size) { return (alignment - size % alignment) % alignment; };
+  const int64_t bottom = missing(images.size(2)), right = missing(images.size(3));
   if (bottom + right == 0) return images;
   return torch::replication_pad2d(images, {0, right, 0, bottom});
 }

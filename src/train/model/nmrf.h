@@ -11,6 +11,7 @@
 #include "train/model/layers.h"
 #include "train/model/refinement.h"
 #include "train/model/seed_propagation.h"
+#include "train/model/swin_encoder.h"
 
 namespace nmrf::train {
 
@@ -45,9 +46,12 @@ struct ForwardOptions {
   torch::Tensor guide{};
   // Lets go of what only losses read once it has served: the volume and the hypotheses.
   bool lean = false;
+  // Of the stochastic depth of a Swin-T backbone in training.
+  uint64_t seed = 0;
 };
 
-// H, W: the padded size (multiples of 8). What lies beyond the scope is undefined or empty.
+// H, W: the padded size (multiples of ModelOptions::alignment). What lies beyond the scope is
+// undefined or empty.
 struct NetworkOutput {
   Proposals proposals;                 // seeds and candidate labels, coarse pixels
   std::vector<Hypotheses> hypotheses;  // one a decoded inference layer
@@ -62,24 +66,27 @@ class NetworkImpl : public torch::nn::Module {
  public:
   explicit NetworkImpl(const ModelOptions& options);
 
-  // left, right: [B, 3, H, W] RGB 0..255, H and W multiples of 8 and at least 32.
+  // left, right: [B, 3, H, W] RGB 0..255, H and W multiples of the alignment and at least 32.
   NetworkOutput forward(const torch::Tensor& left, const torch::Tensor& right,
                         const ForwardOptions& how = {});
   // Feature maps of both views, each [B, ...]; the images as above.
   std::pair<FeatureMaps, FeatureMaps> features(const torch::Tensor& left,
-                                               const torch::Tensor& right);
+                                               const torch::Tensor& right,
+                                               const ForwardOptions& how = {});
 
   const ModelOptions& options() const { return options_; }
   // max_disp is a run-time choice: no weight depends on it.
   void set_max_disp(int max_disp);
   ProposalNetwork proposal_network() const { return dpn_; }
+  SwinEncoder encoder() const { return encoder_; }  // null: another backbone
 
  private:
   MatchingMaps matching_maps(const torch::Tensor& left, const torch::Tensor& right);
   Hypotheses decode(const torch::Tensor& embedding, const torch::Tensor& labels, Trace* trace);
 
   ModelOptions options_;
-  Backbone backbone_;
+  Backbone backbone_{nullptr};  // one of the two
+  SwinEncoder encoder_{nullptr};
   ProposalNetwork dpn_;
   Projection concatconv_, gw_;  // gamma1, gamma2
   MessagePassing inference_;
@@ -102,7 +109,7 @@ Network make_network(const ModelOptions& options, uint64_t seed);
 torch::Tensor half_size_map(Network& network, const torch::Tensor& left,
                             const torch::Tensor& right);
 
-// Replicate-pads [B, 3, H, W] at the right and the bottom to multiples of 8.
-torch::Tensor pad_images(const torch::Tensor& images);
+// Replicate-pads [B, 3, H, W] at the right and the bottom to multiples of `alignment`.
+torch::Tensor pad_images(const torch::Tensor& images, int64_t alignment = 8);
 
 }  // namespace nmrf::train

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "network/formula.h"
 
@@ -9,6 +11,7 @@ namespace nmrf::train {
 namespace {
 
 constexpr std::string_view kFormulaPrefix = "formula:";
+constexpr std::string_view kSwinPrefix = "image_encoder.backbone.";
 
 void copy_values(torch::Tensor& parameter, std::vector<float> values) {
   torch::NoGradGuard no_grad;
@@ -28,6 +31,21 @@ std::vector<ParameterSpec> specs_of(const Network& network) {
   return specs;
 }
 
+// A classifier's Swin-T under the names it has here, without the head.
+TensorFile as_swin_backbone(const TensorFile& file) {
+  TensorFile renamed = file;
+  renamed.tensors.clear();
+  for (StoredTensor tensor : file.tensors) {
+    const std::string& name = tensor.name;
+    if (name.find("attn_mask") != std::string::npos || name.starts_with("norm") ||
+        name.starts_with("head"))
+      continue;
+    tensor.name.insert(0, kSwinPrefix);
+    renamed.tensors.push_back(std::move(tensor));
+  }
+  return renamed;
+}
+
 }  // namespace
 
 LoadReport load_weights(Network& network, const TensorFile& file, const std::string& path) {
@@ -35,6 +53,22 @@ LoadReport load_weights(Network& network, const TensorFile& file, const std::str
   StoredParameters stored(file, path);
   auto parameters = network->named_parameters();
   for (const auto& name : report.used) copy_values(parameters[name], stored.take(name, {}));
+  return report;
+}
+
+LoadReport load_initial_weights(Network& network, const TensorFile& file, const std::string& path) {
+  const bool pretrained = network->encoder() && file.find("patch_embed.proj.weight");
+  const LoadReport report = load_weights(network, pretrained ? as_swin_backbone(file) : file, path);
+  check(!report.used.empty(), ErrorKind::kModel, "{}: none of its tensors fits this network: {}",
+        path, report.summary());
+  if (!pretrained) return report;
+  const auto missing =
+      std::count_if(report.missing.begin(), report.missing.end(),
+                    [](const std::string& name) { return name.starts_with(kSwinPrefix); });
+  check(missing == 0 && report.unexpected.empty() && report.mismatched.empty(), ErrorKind::kModel,
+        "{}: is no Swin-T with patches of 4 and windows of 7 (swin_tiny_patch4_window7_224.pth): "
+        "{}",
+        path, report.summary());
   return report;
 }
 

@@ -17,6 +17,10 @@ namespace nmrf::train {
 LoadReport load_weights(Network& network, const TensorFile& file,
                         const std::string& path = "the weight file");
 
+// What training starts from: the tensors of a network, or those of a Swin-T pretrained on ImageNet
+// for a network that has one, which must all fit. Throws Error(kModel) when nothing fits.
+LoadReport load_initial_weights(Network& network, const TensorFile& file, const std::string& path);
+
 // Weights by formula (network/formula.h).
 void fill_by_formula(Network& network);
 
@@ -28,7 +32,7 @@ struct LoadedModel {
 };
 
 // Reads a .safetensors or .pth file completely; missing or mismatched tensors are an Error(kModel)
-// that lists them. "formula:paper" and "formula:fast" give untrained weights by formula. `set`
+// that lists them. "formula:PRESET" gives untrained weights by formula. `set`
 // changes model options before the network is built ("seeds.labels=2"): a change that asks for
 // weights the file does not have is an Error(kModel), weights that fall out of use are left.
 LoadedModel load_model(const std::string& path, const std::vector<std::string>& set = {});

@@ -39,6 +39,27 @@ torch::Tensor to_images(const torch::Tensor& pixels) {
   return pixels.permute({0, 3, 1, 2}).to(torch::kFloat).contiguous();
 }
 
+Image to_image(const torch::Tensor& pixels) {  // [H, W, 3] bytes
+  Image image(static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)));
+  std::copy_n(pixels.contiguous().data_ptr<std::uint8_t>(),
+              static_cast<std::size_t>(pixels.numel()), image.data());
+  return image;
+}
+
+torch::Tensor as_module(const std::string& name, const KeptTrace::Entry& entry,
+                        const torch::Tensor& like) {
+  const auto& s = entry.shape;
+  auto values = torch::from_blob(const_cast<float*>(entry.values.data()),
+                                 {s.height, s.width, std::max<int64_t>(s.count, 1), s.channels})
+                    .clone();
+  if (name == "cost_volume") return values.permute({3, 2, 0, 1}).unsqueeze(0);
+  if (s.count > 0) return values.unsqueeze(0).reshape(like.sizes());
+  if (like.dim() == 4 && like.size(1) == s.channels && like.size(2) == s.height &&
+      like.size(3) == s.width)
+    return values.squeeze(2).permute({2, 0, 1}).unsqueeze(0);
+  return values.reshape(like.sizes());
+}
+
 double report_difference(const std::string& name, const torch::Tensor& ours,
                          const torch::Tensor& theirs) {
   EXPECT_EQ(ours.sizes(), theirs.sizes()) << name;

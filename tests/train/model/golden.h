@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "network/network_run.h"
+#include "nmrf/image.h"
 #include "train/model/layers.h"
 
 namespace nmrf::test {
@@ -15,6 +17,13 @@ torch::Tensor load_npy(const std::filesystem::path& path);
 
 // uint8 RGB [B, H, W, 3] -> float [B, 3, H, W].
 torch::Tensor to_images(const torch::Tensor& pixels);
+
+Image to_image(const torch::Tensor& pixels);  // [H, W, 3] bytes
+
+// A result that the runtime recorded in the layout of the modules': maps [1, C, h, w], tokens
+// [1, h, w, k, C] and values per cell [1, h, w, n].
+torch::Tensor as_module(const std::string& name, const KeptTrace::Entry& entry,
+                        const torch::Tensor& like);
 
 // Prints and returns the largest absolute difference.
 double report_difference(const std::string& name, const torch::Tensor& ours,

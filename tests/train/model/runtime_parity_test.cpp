@@ -32,28 +32,6 @@ Tensor to_tensor(const Image& image) {
       .contiguous();
 }
 
-Image to_image(const Tensor& pixels) {  // [H, W, 3] bytes
-  Image image(static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)));
-  std::copy_n(pixels.contiguous().data_ptr<std::uint8_t>(),
-              static_cast<std::size_t>(pixels.numel()), image.data());
-  return image;
-}
-
-// A recorded result in the layout of the modules': maps [1, C, h, w], tokens [1, h, w, k, C] and
-// values per cell [1, h, w, n].
-Tensor as_module(const std::string& name, const KeptTrace::Entry& entry, const Tensor& like) {
-  const auto& s = entry.shape;
-  auto values = torch::from_blob(const_cast<float*>(entry.values.data()),
-                                 {s.height, s.width, std::max<int64_t>(s.count, 1), s.channels})
-                    .clone();
-  if (name == "cost_volume") return values.permute({3, 2, 0, 1}).unsqueeze(0);
-  if (s.count > 0) return values.unsqueeze(0).reshape(like.sizes());
-  if (like.dim() == 4 && like.size(1) == s.channels && like.size(2) == s.height &&
-      like.size(3) == s.width)
-    return values.squeeze(2).permute({2, 0, 1}).unsqueeze(0);
-  return values.reshape(like.sizes());
-}
-
 struct Comparison {
   KeptTrace trace;
   NetworkRun runtime;
@@ -73,7 +51,8 @@ Comparison compare(const ModelOptions& options, int width, int height, bool fast
   const auto [left, right] = nmrf::test::formula_images(width, height);
   ForwardOptions how;
   how.trace = &result.module_trace;
-  const auto a = pad_images(to_tensor(left)), b = pad_images(to_tensor(right));
+  const auto a = pad_images(to_tensor(left), options.alignment()),
+             b = pad_images(to_tensor(right), options.alignment());
   FloatMap guide;
   if (guided) {
     guide = FloatMap(static_cast<int>(a.size(3)), static_cast<int>(a.size(2)));
@@ -103,7 +82,7 @@ void expect_equal(const Comparison& c, const std::string& what) {
     auto found = c.module_trace.find(name);
     ASSERT_NE(found, c.module_trace.end()) << name;
     const double difference =
-        (as_module(name, entry, found->second) - found->second).abs().max().item<double>();
+        (test::as_module(name, entry, found->second) - found->second).abs().max().item<double>();
     EXPECT_LT(difference, name.starts_with("infer_score") ? 1e-3 : 5e-4) << name;
     largest = std::max(largest, difference);
     ++compared;
@@ -135,7 +114,8 @@ class RuntimeParity : public testing::TestWithParam<bool> {};
 
 TEST_P(RuntimeParity, Presets) {
   for (const auto& [width, height] : std::vector<std::pair<int, int>>{{96, 64}, {131, 50}})
-    expect_equal(compare(preset_options("paper"), width, height, GetParam(), false), "paper");
+    for (const char* preset : {"paper", "swin"})
+      expect_equal(compare(preset_options(preset), width, height, GetParam(), false), preset);
 }
 
 // With few frequencies: the 15th turns a rounding of a label into 400 times as much.
@@ -160,6 +140,7 @@ INSTANTIATE_TEST_SUITE_P(PlainAndFast, RuntimeParity, testing::Bool(),
 TEST(RuntimeParity, Parameters) {
   auto switches = every_switch();
   switches.emplace_back("paper", preset_options("paper"));
+  switches.emplace_back("swin", preset_options("swin"));
   switches.emplace_back("fast", preset_options("fast"));
   for (const auto& [name, options] : switches) {
     SCOPED_TRACE(name);
@@ -178,15 +159,15 @@ TEST(RuntimeParity, PublishedTensors) {
     return test::load_npy(golden() / "96x160" / (name + ".npy"));
   };
   KeptTrace trace;
-  const auto run = nmrf::test::run_network(*model.network, to_image(load("left")[0]),
-                                           to_image(load("right")[0]), 2, &trace);
+  const auto run = nmrf::test::run_network(*model.network, test::to_image(load("left")[0]),
+                                           test::to_image(load("right")[0]), 2, &trace);
   auto seeds =
       torch::from_blob(const_cast<int64_t*>(run.seeds.data()), {1, 12, 20, 4}, torch::kLong);
   const auto order = test::label_order(seeds, load("label_seeds"));
   int compared = 0;
   for (const auto& [name, entry] : trace.entries) {
     const auto theirs = load(name);
-    auto ours = as_module(name, entry, theirs);
+    auto ours = test::as_module(name, entry, theirs);
     if (entry.shape.count == 4 && ours.size(2) == 20) ours = test::reorder_labels(ours, order);
     if (entry.shape.count == 4 && ours.size(2) != 20) {  // the inner cells of the padded grid
       WindowPadding padding(12, 20, 6);
@@ -218,8 +199,8 @@ TEST(RuntimeParity, PublishedMaps) {
     };
     const auto left = load("left"), right = load("right"), theirs = load("disp");
     for (int64_t i = 0; i < left.size(0); ++i) {
-      const auto run =
-          nmrf::test::run_network(*model.network, to_image(left[i]), to_image(right[i]), 2);
+      const auto run = nmrf::test::run_network(*model.network, test::to_image(left[i]),
+                                               test::to_image(right[i]), 2);
       auto map = torch::from_blob(const_cast<float*>(run.disparity.data()),
                                   {run.disparity.height(), run.disparity.width()})
                      .narrow(0, 0, left.size(1))
