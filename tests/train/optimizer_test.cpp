@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <map>
 #include <numbers>
 
 #include "core/file.h"
 #include "plot/run_log.h"
 #include "support/support.h"
 #include "train/checkpoint.h"
-#include "train/config.h"
 #include "train/events.h"
 
 namespace nmrf::train {
@@ -82,53 +80,6 @@ TEST(AdamW, ClipsAndFreezes) {
   EXPECT_GT(norm, 10);
   EXPECT_NEAR(std::sqrt(left), 1, 1e-4);
   test::error_of(ErrorKind::kUsage, [&] { AdamW(network, {0, {""}}); });
-}
-
-// Swin and the sampling offsets may learn at a rate of their own; AdamW's first step is its rate.
-TEST(AdamW, RateOfSwin) {
-  Network network = make_network(preset_options("swin"), 3);
-  AdamWOptions options{.weight_decay = 0, .swin_lr = 0.1};
-  // A few parameters of each kind; the moments of all of them would take much memory.
-  options.frozen = {"image_encoder.backbone.layers", "dpn", "inference", "refinement"};
-  AdamW optimizer(network, options);
-  std::map<std::string, torch::Tensor> before;
-  for (auto [name, parameter] : optimizer.parameters()) {
-    before[name] = parameter.detach().clone();
-    parameter.mutable_grad() = torch::ones_like(parameter);
-  }
-  optimizer.step(1e-3);
-  int slow = 0, usual = 0;
-  for (const auto& [name, parameter] : optimizer.parameters()) {
-    const bool swin = name.starts_with("image_encoder.backbone.") ||
-                      name.find("sampling_offsets") != std::string::npos;
-    ++(swin ? slow : usual);
-    EXPECT_NEAR((before[name] - parameter).detach().mean().item<double>(), swin ? 1e-4 : 1e-3, 2e-6)
-        << name;
-  }
-  EXPECT_EQ(slow, 4 + 8);  // the patches; weight and bias in four steps
-  EXPECT_GT(usual, 50);
-}
-
-// The recipes that come with the project are valid.
-TEST(Config, RecipesOfSwin) {
-  const std::string folder = NMRF_SOURCE_DIR "/configs/";
-  const TrainConfig sceneflow = read_config(folder + "sceneflow-swin.toml", {}),
-                    kitti = read_config(folder + "kitti-swin.toml", {});
-  for (const TrainConfig* config : {&sceneflow, &kitti}) {
-    EXPECT_EQ(config->model.backbone, BackboneKind::kSwinT);
-    EXPECT_EQ(config->swin_lr, 1) << "one rate for all, as the authors' schedule has it";
-    EXPECT_EQ(config->weight_decay, 1e-5);
-    config->validate();
-  }
-  EXPECT_EQ(sceneflow.stages[0].lr, 5e-4);
-  EXPECT_EQ(kitti.stages[0].lr, 2e-4);
-  EXPECT_EQ(kitti.stages[0].crop_height, 288);
-  EXPECT_NE(
-      test::error_of(
-          ErrorKind::kUsage,
-          [&] { read_config(folder + "kitti-swin.toml", {"stage1.crop_height=304"}).validate(); })
-          .find("multiple of 32"),
-      std::string::npos);
 }
 
 TEST(WeightAverage, FollowsTheWeights) {

@@ -47,8 +47,9 @@ Closeness closeness(const std::string& name) {
 void expect_close(const std::string& name, const Tensor& ours, const Tensor& theirs) {
   const Closeness most = closeness(name);
   EXPECT_LE(test::report_difference(name, ours, theirs), most.largest) << name;
-  if (ours.sizes() == theirs.sizes())
+  if (ours.sizes() == theirs.sizes()) {
     EXPECT_LE((ours - theirs).abs().median().item<double>(), most.median) << name;
+  }
 }
 
 // map: padded, theirs: of the images.
