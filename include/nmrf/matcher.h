@@ -26,10 +26,10 @@
 
 namespace nmrf {
 
-// Arithmetic of the token layers: the linear maps of message passing, whose inputs are rounded to
-// 256 levels per token with kInt8. Everything that carries a disparity is always 32-bit float.
+// Arithmetic of message passing and of the convolutions, whose inputs are rounded to 256 levels
+// with kInt8. Everything that carries a disparity is always 32-bit float.
 enum class Precision {
-  kAuto,     // kInt8 where the CPU is clearly faster with it, else kFloat32
+  kAuto,     // what is known to cost no accuracy: kFloat32
   kFloat32,  // results agree on all CPUs up to rounding
   kInt8,     // weights have 8 bits on CPUs with VNNI and 7 bits on others
 };

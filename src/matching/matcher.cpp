@@ -277,8 +277,10 @@ void check_options(const MatcherOptions& options) {
 }
 
 bool wants_bytes(const MatcherOptions& options) {
-  return options.precision == Precision::kInt8 ||
-         (options.precision == Precision::kAuto && tokens::byte_arithmetic().fast);
+  if (options.precision != Precision::kInt8) return false;
+  if (!tokens::byte_arithmetic().fast)
+    log_warning("this CPU is not faster with 8-bit integers than with 32-bit floats");
+  return true;
 }
 
 void set_max_disp(LoadedModel& model, const MatcherOptions& options) {
