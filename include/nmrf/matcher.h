@@ -56,6 +56,10 @@ struct MatchOptions {
   // With a factor: resize the result back to the images' size (disparities grow along). Off, the
   // result has the size of the scaled images and its disparities are in their pixels.
   bool full_size = false;
+  // A map that is likely near the wanted one, such as that of the frame before: of the images'
+  // size, in their pixels, finite everywhere. Saves the pass at half the size by which models like
+  // `nmrf-fast` guide themselves; others ignore it. Must live during the call.
+  const FloatMap* guide = nullptr;
   bool keep_labels = false;  // also Disparity::labels and seeds; left view only
   // Called between stages, on the calling thread. Returning false cancels the call, which then
   // throws Error(kCancelled).
@@ -94,6 +98,9 @@ class NMRF_API Matcher {
 
  private:
   friend Matcher make_matcher(LoadedModel model, const MatcherOptions& options);
+  friend void match_with_features(const Matcher& matcher, const ImageView& left,
+                                  const ImageView& right, const MatchOptions& how,
+                                  Disparity& result, std::vector<float>& features);
   struct State;
   explicit Matcher(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

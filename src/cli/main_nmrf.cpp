@@ -3,7 +3,8 @@
 
 int main(int argc, char** argv) {
   using namespace nmrf::cli;
-  constexpr Command kCommands[] = {
-      {"match", cmd_match}, {"convert", cmd_convert}, {"info", cmd_info}, {"bench", cmd_bench}};
+  constexpr Command kCommands[] = {{"match", cmd_match}, {"convert", cmd_convert},
+                                   {"info", cmd_info},   {"bench", cmd_bench},
+                                   {"asp", cmd_asp},     {"view", cmd_view}};
   return run_program({.name = "nmrf", .commands = kCommands}, argc, argv);
 }
