@@ -41,6 +41,8 @@ endif()
 if(NMRF_BUILD_EVAL)
   # videoio is loaded when a video is read, ximgproc is for training: they bring GDAL along.
   find_package(OpenCV 4 REQUIRED COMPONENTS core imgproc calib3d features2d aruco videoio)
+  # Lossless 16-bit video, in the module that reads videos too.
+  pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libavutil)
 endif()
 if(NMRF_BUILD_EXPORT)
   find_package(Protobuf REQUIRED)  # ONNX names its target

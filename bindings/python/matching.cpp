@@ -139,7 +139,7 @@ void add_disparity(py::module_& module) {
   py::class_<Disparity>(module, "Disparity", R"(The result of matching one pair.
 
 map: float32 (H, W), x_left - x_right in pixels; +inf where it is unknown.
-confidence: float32 (H, W), 0 to 1; 0 where the disparity was filled in.
+confidence: float32 (H, W), 0 to 1: probability of an error of at most 1 px (docs/confidence.md).
 mask: uint8 (H, W), the sum of OCCLUDED, OUT_OF_VIEW and FILLED; 0 for a matched pixel.
 The arrays share the memory of this object; confidence and mask are None where there is none.
 Disparity(map, confidence=None, mask=None) makes one of arrays, which are copied.)")

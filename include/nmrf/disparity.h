@@ -34,9 +34,14 @@ struct CellLabels {
 
 // The result of matching one pair. All maps have one size.
 struct Disparity {
-  FloatMap map;         // pixels
-  FloatMap confidence;  // 0 to 1: posterior probability of the winning label; 0 where filled
-  ByteMap mask;         // PixelState bits
+  FloatMap map;  // pixels
+  ByteMap mask;  // PixelState bits
+  // Probability that the error is at most 1 px. Models without an error model (docs/confidence.md)
+  // give the posterior instead, and 0 where filled; the next two maps are empty then.
+  FloatMap confidence;
+  FloatMap confidence3;     // probability that the error is at most 3 px
+  FloatMap expected_error;  // px
+  FloatMap posterior;       // 0 to 1: posterior probability of the winning label
   // The candidate labels that inference chose from, and the seeds they grew from. Empty unless
   // MatchOptions::keep_labels.
   CellLabels labels, seeds;

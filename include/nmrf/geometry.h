@@ -47,11 +47,18 @@ NMRF_API FloatMap depth_from_disparity(const FloatMap& disparity, const Calibrat
 // The same without the pixels that were filled in, unless `filled` asks for them.
 NMRF_API FloatMap depth_from_disparity(const Disparity& disparity, const Calibration& calibration,
                                        bool filled = false);
+// The error of the depth that the expected error of the disparity makes, to first order: Z e / (d +
+// doffs), metres; +infinity where the depth is unknown. Throws Error(kUsage) for a result without
+// expected errors.
+NMRF_API FloatMap depth_sigma(const Disparity& disparity, const Calibration& calibration,
+                              bool filled = false);
 
 // Coloured points in the frame of the left camera: +x right, +y down, +z forward, in metres.
 struct Point {
   float x, y, z;
   std::array<std::uint8_t, 3> rgb;
+  // Of the surface, of length 1, towards the camera; zeros: not asked for, or unknown.
+  std::array<float, 3> normal{};
 };
 
 struct PointCloudOptions {
@@ -62,6 +69,7 @@ struct PointCloudOptions {
   bool occluded = false;  // keep pixels that the other view does not show
   bool filled = false;    // keep pixels whose disparity was filled in
   double min_confidence = 0;  // 0 to 1
+  bool normals = false;       // also the normals, from the pixels beside
 
   // Throws Error(kUsage).
   NMRF_API void validate() const;
@@ -72,7 +80,43 @@ NMRF_API std::vector<Point> point_cloud(const Disparity& disparity, const ImageV
                                         const Calibration& calibration,
                                         const PointCloudOptions& options = {});
 
-// Binary little-endian PLY, written under a temporary name and renamed.
-NMRF_API void write_ply(const std::filesystem::path& path, const std::vector<Point>& points);
+// One point per cube of `size` metres: the mean of those in it, with the mean colour and normal. In
+// the order of the first point of each cube.
+NMRF_API std::vector<Point> thin_out(const std::vector<Point>& points, double size);
+// Without the points whose mean distance to their `neighbours` nearest ones is more than
+// `deviations` standard deviations above the mean of all points. Fewer points than neighbours stay
+// as they are.
+NMRF_API std::vector<Point> without_outliers(const std::vector<Point>& points, int neighbours = 16,
+                                             double deviations = 2);
+
+// Binary little-endian PLY, written under a temporary name and renamed; `normals` as nx, ny, nz.
+NMRF_API void write_ply(const std::filesystem::path& path, const std::vector<Point>& points,
+                        bool normals = false);
+// Binary PCD 0.7 (x, y, z, rgb and, if asked for, the normals) for the Point Cloud Library.
+NMRF_API void write_pcd(const std::filesystem::path& path, const std::vector<Point>& points,
+                        bool normals = false);
+
+// The surface that a camera sees, as triangles between neighbouring pixels.
+struct Mesh {
+  struct Vertex {
+    float x, y, z;  // as Point
+    float u, v;     // 0 to 1 over the image, from its upper left corner
+  };
+  std::vector<Vertex> vertices;
+  std::vector<std::array<std::uint32_t, 3>> triangles;  // counter-clockwise, seen from the camera
+};
+
+// Chooses pixels as point_cloud() does. Triangles are left out where disparities of their corners
+// differ by more than `cut` px per pixel of distance: a depth edge. Vertices without a triangle
+// too.
+NMRF_API Mesh depth_mesh(const Disparity& disparity, const Calibration& calibration,
+                         const PointCloudOptions& options = {}, double cut = 1);
+// Wavefront OBJ with a material file and a texture beside it: NAME.obj, NAME.mtl, NAME_texture.png.
+// +y up and +z backward, as viewers of such files expect. Returns the files written.
+NMRF_API std::vector<std::filesystem::path> write_obj(const std::filesystem::path& path,
+                                                      const Mesh& mesh, const ImageView& texture);
+// Binary glTF 2.0 with the texture inside, of the same axes.
+NMRF_API void write_glb(const std::filesystem::path& path, const Mesh& mesh,
+                        const ImageView& texture);
 
 }  // namespace nmrf

@@ -73,6 +73,10 @@ struct MatchOptions {
   bool align = false;
   // A correction that is known, instead of measuring one; Alignment() for none.
   std::optional<Alignment> alignment{};
+  // A map that is likely near the wanted one, such as that of the frame before: of the images'
+  // size, in their pixels, finite everywhere. Saves the pass at half the size by which models like
+  // `nmrf-fast` guide themselves; others ignore it. Must live during the call.
+  const FloatMap* guide = nullptr;
   bool keep_labels = false;  // also Disparity::labels and seeds; left view only
   // Called between stages, on the calling thread. Returning false cancels the call, which then
   // throws Error(kCancelled).
@@ -112,6 +116,9 @@ class NMRF_API Matcher {
 
  private:
   friend Matcher make_matcher(LoadedModel model, const MatcherOptions& options);
+  friend void match_with_features(const Matcher& matcher, const ImageView& left,
+                                  const ImageView& right, const MatchOptions& how,
+                                  Disparity& result, std::vector<float>& features);
   struct State;
   explicit Matcher(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

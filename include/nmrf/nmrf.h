@@ -115,7 +115,7 @@ typedef struct nmrf_maps {
   size_t size;
   int32_t width, height;
   const float* disparity;  /* x_left - x_right >= 0 in pixels; +infinity: unknown */
-  const float* confidence; /* 0 to 1; 0 where filled in */
+  const float* confidence; /* 0 to 1: probability of an error of at most 1 px */
   const uint8_t* mask;
 } nmrf_maps;
 NMRF_API nmrf_status nmrf_result_maps(nmrf_result* result, nmrf_maps* maps);

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "nmrf/matcher.h"
 
 namespace nmrf {
 
-// Keeps what one frame teaches about the next: the scale is chosen once and kept while it fits, so
-// that only the first frame is matched twice; the correction of the right image
-// (MatchOptions::align) is that of the first frame; results are reused. The matcher must outlive
-// it. One thread at a time.
+// Keeps what one frame teaches about the next. The scale is chosen once and kept while it fits; the
+// correction of the right image (MatchOptions::align) is that of the first frame. The
+// map before, moved along with the image, guides the next one, and where both tell of the same
+// surface they are averaged by how far each can be trusted: faster than frame by frame, and without
+// flicker. A cut is noticed by the images. The matcher must outlive it. One thread at a time.
 class NMRF_API Sequence {
  public:
   explicit Sequence(const Matcher& matcher, MatchOptions how = {});
@@ -22,13 +22,16 @@ class NMRF_API Sequence {
   void next(const ImageView& left, const ImageView& right, Disparity& result);
   // Forgets the frames before, as after a cut.
   void restart();
+  // Whether the last frame was found to follow the one before.
+  bool continued() const;
+
+  ~Sequence();
+  Sequence(Sequence&&) noexcept;
+  Sequence& operator=(Sequence&&) noexcept;
 
  private:
-  const Matcher* matcher_;
-  MatchOptions how_;
-  std::optional<double> scale_;
-  int width_ = 0, height_ = 0;
-  Disparity result_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace nmrf

@@ -8,7 +8,9 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/eval_confidence.h"
 #include "cli/eval_methods.h"
+#include "cli/eval_sequences.h"
 #include "cli/models.h"
 #include "cli/program.h"
 #include "core/check.h"
@@ -32,8 +34,8 @@ struct Settings {
   std::string protocol, list, rectify = "small";
   MatcherOptions matcher;
   std::optional<double> scale;
-  bool proposals = false, ablate = false;
-  std::string output, report, json, csv;
+  bool proposals = false, ablate = false, confidence = false;
+  std::string output, report, json, csv, fit, sequences;
   std::size_t report_images = 100, first = 0;
   std::optional<std::size_t> limit;
   std::optional<std::string> aggregate, holes;
@@ -85,6 +87,17 @@ void add_options(CLI::App& app, Settings& s) {
 
   const char* numbers = "Numbers (defaults follow the benchmark)";
   app.add_flag("--proposals", s.proposals, "Also recall of labels and seeds (paper Table 4)")
+      ->group(numbers);
+  app.add_flag("--confidence", s.confidence,
+               "Instead: how far confidences can be trusted, with charts in the folder of -o")
+      ->group(numbers);
+  app.add_option("--fit", s.fit,
+                 "With --confidence: fit the error model to these pairs and write the model here")
+      ->group(numbers);
+  app.add_option(
+         "--sequences", s.sequences,
+         "Instead: video on the sequences of `nmrf synth --frames` in this folder, beside frame "
+         "by frame")
       ->group(numbers);
   app.add_option("--metrics", s.metrics, "Columns, separated by commas, e.g. epe,bad1,d1")
       ->delimiter(',')
@@ -219,6 +232,42 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
   return methods;
 }
 
+int eval_sequences(const Settings& s) {
+  check(s.models.size() <= 1, ErrorKind::kUsage, "--sequences looks at one model");
+  SequenceSettings q;
+  q.folder = s.sequences;
+  q.model = model_path(s.models.empty() ? "" : s.models[0]);
+  q.matcher = s.matcher;
+  q.matcher.set = s.set;
+  q.matcher.threads = s.common.thread_count();
+  q.scale = s.scale;
+  if (s.limit) q.count = *s.limit;
+  q.json = s.json;
+  q.quiet = s.common.quiet;
+  return run_sequences(q);
+}
+
+int eval_confidence(const Settings& s) {
+  check(s.models.size() <= 1 && s.baselines.empty() && !s.ablate && !s.proposals && s.csv.empty() &&
+            s.report.empty(),
+        ErrorKind::kUsage,
+        "--confidence looks at one model: no --baseline, --ablate, --proposals, --csv or --report");
+  ConfidenceSettings c;
+  c.sets = open_sets(s);
+  c.model = model_path(s.models.empty() ? "" : s.models[0]);
+  c.matcher = s.matcher;
+  c.matcher.set = s.set;
+  c.matcher.threads = s.common.thread_count();
+  c.scale = s.scale;
+  c.first = s.first;
+  if (s.limit) c.count = *s.limit;
+  c.folder = s.output;
+  c.json = s.json;
+  c.fit = s.fit;
+  c.quiet = s.common.quiet;
+  return run_confidence(c);
+}
+
 void write_or_print(const std::string& where, const std::string& text) {
   if (where == "-")
     print(text);
@@ -236,7 +285,8 @@ int cmd_eval(int argc, char** argv) {
       "--report out/html\n"
       "  nmrf eval --dataset middlebury-q --dataset eth3d --root /data --json result.json\n"
       "  nmrf eval --protocol zero-shot --root /data\n"
-      "  nmrf eval --ablate --dataset kitti2015:split=val --root /data/KITTI\n\n"
+      "  nmrf eval --ablate --dataset kitti2015:split=val --root /data/KITTI\n"
+      "  nmrf eval --confidence --dataset kitti2015 --root /data/KITTI -o out/\n\n"
       "With RANK and WORLD_SIZE set and a common -o folder, several processes share the work; the "
       "one\n"
       "that finds all results there prints the table.\n",
@@ -252,6 +302,9 @@ int cmd_eval(int argc, char** argv) {
   if (needs_libtorch(s.matcher.device) || (modals && !has_segmenter()))
     hand_over(kTrain, argc, argv);
   cv::setNumThreads(s.common.thread_count());  // of the baseline
+  check(s.fit.empty() || s.confidence, ErrorKind::kUsage, "--fit goes with --confidence");
+  if (!s.sequences.empty()) return eval_sequences(s);
+  if (s.confidence) return eval_confidence(s);
 
   RunOptions run;
   run.shard = Shard::from_environment();

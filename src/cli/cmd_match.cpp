@@ -9,16 +9,20 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/match_exports.h"
 #include "cli/match_settings.h"
 #include "cli/models.h"
 #include "cli/pair_rectifier.h"
 #include "cli/program.h"
+#include "cli/result_page.h"
 #include "core/check.h"
 #include "core/fields.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "core/quantile.h"
 #include "io/pair_source.h"
 #include "io/read_ahead.h"
+#include "io/video.h"
 #include "kernels/resample.h"
 #include "nmrf/files.h"
 #include "nmrf/sequence.h"
@@ -110,7 +114,7 @@ class ViewMatcher {
   ViewMatcher(const Matcher& matcher, MatchOptions how, View view, bool video)
       : matcher_(matcher), how_(std::move(how)) {
     how_.view = view;
-    if (video && !how_.scale) sequence_.emplace(matcher, how_);
+    if (video) sequence_.emplace(matcher, how_);
   }
   Disparity& match(const InputPair& pair) {
     try {
@@ -135,22 +139,27 @@ class ViewMatcher {
 class Run {
  public:
   Run(const MatchSettings& settings, const Matcher& matcher, const OutputNames& names,
-      Geometry& geometry, bool video)
+      Geometry& geometry, std::optional<double> frame_rate)
       : s_(settings),
         names_(names),
         geometry_(geometry),
-        left_(matcher, s_.match, View::kLeft, video),
-        right_(matcher, s_.match, View::kRight, video),
+        left_(matcher, s_.match, View::kLeft, frame_rate.has_value()),
+        right_(matcher, s_.match, View::kRight, frame_rate.has_value()),
         range_(s_.range),
-        rectifier_(s_.rectify, video, !s_.no_checks) {
+        rectifier_(s_.rectify, frame_rate.has_value(), !s_.no_checks),
+        exporter_(s_.exports, frame_rate),
+        frame_rate_(frame_rate) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
     if (!s_.truth_file.empty()) truth_ = read_disparity(s_.truth_file);
   }
 
   // Everything that is done for one good pair; returns its report.
   nlohmann::json process(InputPair& pair);
+  // After the last pair: the disparity video, if there is one. Returns its path.
+  std::optional<fs::path> finish();
 
  private:
+  void write_frame(const InputPair& pair, const Disparity& result);
   void write_view(const InputPair& pair, const Disparity& result, const std::string& suffix,
                   nlohmann::json& report);
   void write_geometry(const InputPair& pair, const Disparity& result, const std::string& suffix,
@@ -164,6 +173,10 @@ class Run {
   ViewMatcher left_, right_;
   RangeChooser range_;
   PairRectifier rectifier_;
+  Exporter exporter_;
+  std::optional<double> frame_rate_;  // of a video
+  std::optional<DisparityVideo> video_;
+  fs::path video_path_;
   std::optional<FloatMap> truth_;
   Colormap colormap_ = Colormap::kTurbo;
 };
@@ -204,15 +217,33 @@ nlohmann::json Run::process(InputPair& pair) {
     write_image(note(names_.companion(pair.stem, "_rectified_right.png"), pair, report),
                 pair.right);
   }
+  if (frame_rate_) write_frame(pair, s_.view == "right" ? *right : *left);
   if (s_.view != "right") write_view(pair, *left, "", report);
   if (s_.view != "left") write_view(pair, *right, "_right", report);
   return report;
+}
+
+void Run::write_frame(const InputPair& pair, const Disparity& result) {
+  if (!video_) {
+    // "clip_000000" becomes "clip".
+    const std::string name = pair.stem.substr(0, pair.stem.rfind('_'));
+    video_path_ = names_.companion(name, "_disparity.mkv");
+    video_.emplace(video_path_, result.map.width(), result.map.height(), *frame_rate_);
+  }
+  video_->write(result.map);
+}
+
+std::optional<fs::path> Run::finish() {
+  if (!video_) return {};
+  video_->finish();
+  return video_path_;
 }
 
 void Run::write_view(const InputPair& pair, const Disparity& result, const std::string& suffix,
                      nlohmann::json& report) {
   report["disparity" + suffix] = span_of(result.map);
   report["filled" + suffix] = share_of(result.mask, kFilled);
+  if (frame_rate_ && s_.no_frames) return;
   write_disparity(note(names_.disparity(pair.stem, suffix), pair, report), result.map);
   auto companion = [&](const std::string& ending) {
     return note(names_.companion(pair.stem, suffix + ending), pair, report);
@@ -222,6 +253,10 @@ void Run::write_view(const InputPair& pair, const Disparity& result, const std::
   if (s_.confidence) {
     write_image(companion("_confidence_vis.png"), grey(picture_of(result.confidence)));
     write_disparity(companion("_confidence.npy"), result.confidence);
+    if (!result.expected_error.empty()) {
+      write_disparity(companion("_confidence3.npy"), result.confidence3);
+      write_disparity(companion("_expected_error.npy"), result.expected_error);
+    }
   }
   if (s_.lr_check) {
     constexpr int kHidden = kOccluded | kOutOfView;
@@ -235,6 +270,11 @@ void Run::write_view(const InputPair& pair, const Disparity& result, const std::
           truth_->width(), truth_->height(), result.map.width(), result.map.height());
     write_image(companion("_error.png"), error_map(result.map, *truth_));
     report["against_truth"] = against_truth(result.map, *truth_);
+  }
+  if (s_.page && suffix.empty()) {
+    std::optional<Calibration> calibration;
+    if (geometry_.known()) calibration = geometry_.of(size_of(pair.left), size_of(result.map));
+    write_file(companion("_view.html"), result_page(pair.stem, result, pair.left, calibration));
   }
   if (geometry_.known()) write_geometry(pair, result, suffix, report);
 }
@@ -255,13 +295,25 @@ void Run::write_geometry(const InputPair& pair, const Disparity& result, const s
     write_depth(
         note(names_.companion(pair.stem, suffix + "_depth." + s_.depth_format), pair, report),
         depth);
-  if (s_.no_cloud || !suffix.empty()) return;  // one cloud per pair, in the left camera's frame
+  if (s_.confidence && !result.expected_error.empty())
+    write_disparity(note(names_.companion(pair.stem, suffix + "_depth_sigma.npy"), pair, report),
+                    depth_sigma(result, c, s_.keep_filled));
+  // One cloud per pair, in the left camera's frame.
+  if (!suffix.empty() || (s_.no_cloud && !exporter_.wanted())) return;
   const bool scaled =
       result.map.width() != pair.left.width() || result.map.height() != pair.left.height();
-  const Image colours = scaled ? resized(pair.left, size_of(result.map)) : Image();
-  const auto points = point_cloud(result, scaled ? colours.view() : pair.left.view(), c, s_.cloud);
-  write_ply(note(names_.companion(pair.stem, "_cloud.ply"), pair, report), points);
-  report["points"] = points.size();
+  const Image resized_left = scaled ? resized(pair.left, size_of(result.map)) : Image();
+  const ImageView image = scaled ? resized_left.view() : pair.left.view();
+  const auto points = s_.exports.finish(point_cloud(result, image, c, s_.exports.cloud));
+  if (!s_.no_cloud) {
+    write_ply(note(names_.companion(pair.stem, "_cloud.ply"), pair, report), points,
+              s_.exports.cloud.normals);
+    report["points"] = points.size();
+  }
+  exporter_.write(
+      {pair, result, image, c, depth, points},
+      [&](const std::string& ending) { return names_.companion(pair.stem, ending); },
+      [&](const fs::path& file) { note(file, pair, report); });
 }
 
 // What a person reads of a report.
@@ -271,7 +323,8 @@ void print_report(const InputPair& pair, const nlohmann::json& report) {
                     pair.left.width(), pair.left.height(), report["seconds"].get<double>(),
                     disparity["min"].get<double>(), disparity["max"].get<double>(),
                     disparity["median"].get<double>()));
-  for (const auto& file : report["files"]) print("  " + file.get<std::string>());
+  if (report.contains("files"))
+    for (const auto& file : report["files"]) print("  " + file.get<std::string>());
   if (report.contains("against_truth")) {
     const auto& errors = report["against_truth"];
     print(fmt::format("  error: EPE {:.3f} px, bad 1 px {:.2f} %, bad 2 px {:.2f} %, D1 {:.2f} %",
@@ -289,7 +342,8 @@ int cmd_match(int argc, char** argv) {
       "  nmrf match left.png right.png -o disparity.pfm\n"
       "  nmrf match left/ right/ -o out/ --calib calib.txt\n"
       "  nmrf match --list pairs.txt -o out/ --lr-check\n"
-      "  nmrf match video.mp4 --side-by-side -o out/ --range 0,96\n\n"
+      "  nmrf match video.mp4 --side-by-side -o out/ --range 0,96\n"
+      "  nmrf match --camera 0 -o out/ --no-frames\n\n"
       "Disparity is positive, in pixels, of the left image unless --view says otherwise.\n"
       "With RANK and WORLD_SIZE set, several processes share the pairs.\n",
       "nmrf match"};
@@ -315,16 +369,25 @@ int cmd_match(int argc, char** argv) {
         "--truth belongs to one pair; nmrf eval compares many");
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
   names.make_ready();
-  Run run(s, matcher, names, geometry, source->frame_rate().has_value());
+  Run run(s, matcher, names, geometry, source->frame_rate());
 
   watch_interrupts();
   ProgressLine progress(many && !s.common.quiet);
   std::vector<std::string> failed;
   InputPair pair;
-  std::int64_t done = 0;
-  while (!interrupted() && source->next(pair)) {
-    progress.show(total ? fmt::format("pair {}/{}  {}", pair.index + 1, *total, pair.stem)
-                        : fmt::format("pair {}  {}", pair.index + 1, pair.stem));
+  std::int64_t done = 0, seen = 0;
+  const bool video = source->frame_rate().has_value();
+  const auto start = std::chrono::steady_clock::now();
+  while (!interrupted() && (!video || seen < s.frames.value_or(INT64_MAX)) && source->next(pair)) {
+    ++seen;
+    std::string line = fmt::format("{} {}", video ? "frame" : "pair", pair.index + 1);
+    if (total) line += fmt::format("/{}", *total);
+    line += "  " + pair.stem;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    if (video && done > 0)
+      line += fmt::format("  {}x{}, {:.2f} frames per second", pair.left.width(),
+                          pair.left.height(), static_cast<double>(done) / elapsed.count());
+    progress.show(line);
     nlohmann::json report;
     try {
       if (pair.error) throw Error(*pair.error);
@@ -343,6 +406,7 @@ int cmd_match(int argc, char** argv) {
     else if (!report.contains("error"))
       print_report(pair, report);
   }
+  if (const auto path = run.finish(); path && !s.json) print("  " + path->string());
   if (interrupted()) {
     log_info("interrupted after {} pairs; what was written is complete", done);
     return kExitInterrupted;

@@ -87,18 +87,24 @@ int cmd_synth(int argc, char** argv) {
       "Render random stereo scenes with exact disparity, in SceneFlow's layout.\n\n"
       "  nmrf synth DIR --pairs 2000\n"
       "  nmrf synth DIR --pairs 100 --split TEST --size 960x540 --set mix.street=1\n"
+      "  nmrf synth DIR --pairs 8 --frames 20\n"
       "  nmrf synth --check 50\n"
       "  nmrf synth --statistics 50 --list mine.txt --set camera.noise=0.3\n\n"
       "A run that was stopped goes on where it was; a finished one can be extended.\n",
       "nmrf synth"};
   std::string folder, size = "512x320", split = "TRAIN", textures, list;
   std::int64_t pairs = 100, seed = 1;
-  int check_pairs = 0, statistics_pairs = 0;
+  int check_pairs = 0, statistics_pairs = 0, frames = 1;
   double max_disp = 0;
   std::vector<std::string> set;
   CommonOptions common;
   app.add_option("DIR", folder, "Folder to write to");
   app.add_option("-n,--pairs", pairs, "How many")->check(CLI::Range(1, 100000000));
+  app.add_option(
+         "--frames", frames,
+         "Sequences of so many frames, of a moving camera and moving objects; --pairs counts "
+         "sequences")
+      ->check(CLI::Range(1, 9000));
   app.add_option("--size", size, "WxH of the images")->capture_default_str();
   app.add_option("--split", split, "TRAIN or TEST; the two share no scene")
       ->check(CLI::IsMember({"TRAIN", "TEST"}))
@@ -143,23 +149,25 @@ int cmd_synth(int argc, char** argv) {
   SynthTree tree;
   tree.folder = folder;
   tree.pairs = pairs;
+  tree.frames = frames;
   tree.split = split;
   tree.threads = common.thread_count();
   watch_interrupts();
   tree.stop = [] { return interrupted(); };
   ProgressLine progress(!common.quiet);
+  const char* what = frames > 1 ? "sequences" : "pairs";
   const auto start = std::chrono::steady_clock::now();
   auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   tree.progress = [&](std::int64_t done, std::int64_t total) {
-    progress.show(fmt::format("{}/{} pairs, {:.1f} per second", done, total,
+    progress.show(fmt::format("{}/{} {}, {:.1f} per second", done, total, what,
                               static_cast<double>(done) / std::max(elapsed(), 1e-9)));
   };
   SynthTreeResult result = write_synth_tree(options, tree);
   progress.clear();
-  print(fmt::format("{}: {} pairs of {}x{} rendered in {:.1f} s ({:.2f} per second), {} were there",
-                    folder, result.written, options.width, options.height, elapsed(),
+  print(fmt::format("{}: {} {} of {}x{} rendered in {:.1f} s ({:.2f} per second), {} were there",
+                    folder, result.written, what, options.width, options.height, elapsed(),
                     static_cast<double>(result.written) / std::max(elapsed(), 1e-9),
                     result.skipped));
   return interrupted() ? kExitInterrupted : 0;

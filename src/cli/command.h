@@ -20,6 +20,7 @@ struct Command {
 };
 
 int cmd_match(int argc, char** argv);
+int cmd_asp(int argc, char** argv);
 int cmd_bench(int argc, char** argv);
 int cmd_convert(int argc, char** argv);
 int cmd_doctor(int argc, char** argv);
@@ -32,6 +33,7 @@ int cmd_plot(int argc, char** argv);
 int cmd_submit(int argc, char** argv);
 int cmd_synth(int argc, char** argv);
 int cmd_train(int argc, char** argv);
+int cmd_view(int argc, char** argv);
 
 // Options that every command has: --quiet, --verbose, --threads.
 struct CommonOptions {

@@ -59,7 +59,7 @@ Prediction MatcherMethod::predict(const cv::Mat& left, const cv::Mat& right) con
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   Prediction prediction;
   prediction.disparity = mat(result.map).clone();
-  prediction.confidence = mat(result.confidence).clone();
+  prediction.confidence = mat(result.posterior).clone();
   if (!result.mask.empty())  // no label won there
     prediction.confidence.setTo(std::numeric_limits<float>::quiet_NaN(),
                                 mat(result.mask) & kFilled);

@@ -22,6 +22,12 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_option("--root", input.root, "Folder that paths of the list are relative to");
   app.add_flag("--side-by-side", input.side_by_side, "LEFT holds both views beside each other");
 
+  app.add_option("--camera", input.camera,
+                 "Instead: a camera whose frames hold both views beside each other, by number")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--frames", frames, "Stop after so many frames of a video or camera")
+      ->check(CLI::PositiveNumber);
+
   constexpr const char* kOutput = "Output";
   app.add_option("-o,--output", output, "Folder (ends in / or exists), or one file")
       ->capture_default_str()
@@ -33,7 +39,9 @@ void MatchSettings::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"left", "right", "both"}))
       ->capture_default_str()
       ->group(kOutput);
-  app.add_flag("--confidence", confidence, "Also the winner's probability (8-bit PNG and npy)")
+  app.add_flag("--confidence", confidence,
+               "Also the probability of an error of at most 1 px, and with a calibration the "
+               "expected error of the depth")
       ->group(kOutput);
   app.add_flag("--lr-check", lr_check, "Also a mask of occluded pixels; twice the time")
       ->group(kOutput);
@@ -57,6 +65,9 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_option("--truth", truth_file,
                  "True disparity of the left image: prints the error and draws it (one pair)")
       ->group(kOutput);
+  app.add_flag("--page", page, "Also an HTML page with photo, map, confidence and 3-D cloud")
+      ->group(kOutput);
+  app.add_flag("--no-frames", no_frames, "Of a video, only the disparity video")->group(kOutput);
   app.add_flag("--json", json, "One JSON line per pair on stdout")->group(kOutput);
 
   constexpr const char* kMatching = "Matching";
@@ -104,32 +115,25 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_flag("--keep-filled", keep_filled,
                "Depth and points also where the disparity was filled in, not matched")
       ->group(kDepth);
-  app.add_option("--z-near", cloud.z_near, "Drop nearer points, metres")->group(kDepth);
-  app.add_option("--z-far", cloud.z_far, "Drop farther points, metres")->group(kDepth);
-  app.add_option("--edge", cloud.edge,
-                 "Drop points at disparity steps above this many pixels (0: keep)")
-      ->group(kDepth);
-  app.add_option("--stride", cloud.stride, "Every n-th pixel of every n-th row")->group(kDepth);
+  exports.add_to(app, kDepth);
   common.add_to(app);
 }
 
 void MatchSettings::complete() {
   matcher.threads = common.thread_count();
-  cloud.filled = keep_filled;
-  cloud.occluded = !lr_check;  // without the check only filling tells
+  exports.cloud.filled = keep_filled;
+  exports.cloud.occluded = !lr_check;  // without the check only filling tells
 }
 
 void MatchSettings::validate() const {
   check(!output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder or a file");
   check(lr_threshold >= 0 && std::isfinite(lr_threshold), ErrorKind::kUsage,
         "--lr-threshold {}: expected pixels, 0 or more", lr_threshold);
-  check(cloud.z_near >= 0 && cloud.z_far > cloud.z_near, ErrorKind::kUsage,
-        "--z-near {} and --z-far {}: the range is empty", cloud.z_near, cloud.z_far);
-  check(cloud.edge >= 0 && std::isfinite(cloud.edge), ErrorKind::kUsage,
-        "--edge {}: expected pixels, 0 or more", cloud.edge);
-  check(cloud.stride >= 1, ErrorKind::kUsage, "--stride {}: expected 1 or more", cloud.stride);
+  exports.validate();
   check(truth_file.empty() || view != "right", ErrorKind::kUsage,
         "--truth belongs to the left view, which --view right does not make");
+  check(exports.formats.empty() || by_calibration(), ErrorKind::kUsage,
+        "--export needs depth: give --calib FILE, or --focal and --baseline");
   const bool by_hand = focal || baseline || doffs || cx || cy;
   check(calibration_file.empty() || !by_hand, ErrorKind::kUsage,
         "--calib and --focal, --baseline, --doffs, --cx, --cy exclude each other");

@@ -15,6 +15,20 @@
 
 namespace nmrf::cli {
 
+// Clouds and meshes, and the forms of other tools.
+struct ExportSettings {
+  std::vector<std::string> formats;  // pcd, obj, glb, colmap, tum, ros
+  PointCloudOptions cloud;
+  double voxel = 0;                // metres; 0: all points
+  std::optional<double> outliers;  // deviations
+  double cut = 1;                  // of meshes, px per pixel
+  void add_to(CLI::App& app, const std::string& group);
+  // Throws Error(kUsage).
+  void validate() const;
+  // Thinned and without outliers, as asked for.
+  std::vector<Point> finish(std::vector<Point> points) const;
+};
+
 struct MatchSettings {
   PairInput input;
   std::string output = "nmrf-out/";
@@ -28,11 +42,12 @@ struct MatchSettings {
   double lr_threshold = 1;
   bool confidence = false, mask = false, no_picture = false;
   bool no_depth = false, no_cloud = false, keep_filled = false;
-  bool no_checks = false, json = false;
+  bool no_checks = false, json = false, no_frames = false, page = false;
+  std::optional<std::int64_t> frames;  // of a video, at most
   std::string colormap = "turbo", range = "first";
   std::string calibration_file, truth_file;
   std::optional<double> focal, baseline, doffs, cx, cy;
-  PointCloudOptions cloud;
+  ExportSettings exports;
   CommonOptions common;
 
   void add_to(CLI::App& app);
@@ -40,6 +55,8 @@ struct MatchSettings {
   void complete();
   // Throws Error(kUsage) for values that make no sense, alone or together.
   void validate() const;
+  // A calibration is given, in a file or by numbers.
+  bool by_calibration() const { return !calibration_file.empty() || focal.has_value(); }
 };
 
 // Where the results of a pair go.

@@ -37,6 +37,8 @@ constexpr Entry kCommands[] = {
     {"train", "train or fine-tune a network", kTrain},
     {"plot", "draw the curves of training runs", kTools},
     {"synth", "render stereo scenes with exact disparity", kTools},
+    {"view", "results as HTML pages: photo, map, confidence, 3-D cloud", kRuntime},
+    {"asp", "stereo for Ames Stereo Pipeline: float TIFF in and out", kRuntime},
     {"convert", "turn a .pth checkpoint into a .safetensors model", kRuntime},
     {"export", "write a model as ONNX, for other engines", kExport},
     {"info", "options, parameters and arithmetic of a model", kRuntime},

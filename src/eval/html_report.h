@@ -21,6 +21,4 @@ struct HtmlReportOptions {
 std::string html_report(const std::vector<SetResults>& results, const nlohmann::json& about,
                         const HtmlReportOptions& options);
 
-std::string base64(std::string_view bytes);
-
 }  // namespace nmrf

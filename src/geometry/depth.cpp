@@ -62,4 +62,16 @@ FloatMap depth_from_disparity(const Disparity& disparity, const Calibration& cal
   return depth;
 }
 
+FloatMap depth_sigma(const Disparity& disparity, const Calibration& calibration, bool filled) {
+  check(disparity.expected_error.same_size(disparity.map), ErrorKind::kUsage,
+        "the error of a depth comes from the expected error of its disparity, which this result "
+        "does not have: its model holds no error model.");
+  FloatMap depth = depth_from_disparity(disparity, calibration, filled);
+  const float *d = disparity.map.data(), *error = disparity.expected_error.data();
+  for (std::size_t i = 0; i < depth.size(); ++i)
+    if (float& z = depth.data()[i]; std::isfinite(z))
+      z *= static_cast<float>(error[i] / (d[i] + calibration.doffs));
+  return depth;
+}
+
 }  // namespace nmrf

@@ -250,6 +250,11 @@ class VideoSource : public PairSource {
         right_(right.empty() ? nullptr : open_video(right)),
         names_{left, right},
         prefix_(fs::path(left).stem().string()) {}
+  explicit VideoSource(int camera)
+      : left_(open_camera(camera)),
+        names_{fmt::format("camera {}", camera), ""},
+        prefix_(fmt::format("camera{}", camera)),
+        camera_(true) {}
   bool next(InputPair& pair) override {
     Image first, second;
     bool has_left = left_->next(first);
@@ -283,11 +288,16 @@ class VideoSource : public PairSource {
     const auto others = right_->frame_count();
     return others ? std::optional(std::min(*frames, *others)) : std::nullopt;
   }
-  std::optional<double> frame_rate() const override { return left_->frame_rate(); }
+  // Cameras do not always tell.
+  std::optional<double> frame_rate() const override {
+    const auto rate = left_->frame_rate();
+    return camera_ ? rate.value_or(30) : rate;
+  }
 
  private:
   std::unique_ptr<VideoReader> left_, right_;
   std::string names_[2], prefix_;
+  bool camera_ = false;
   std::int64_t index_ = 0;
 };
 
@@ -343,6 +353,11 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
     check(input.left.empty() && input.right.empty() && !input.side_by_side, ErrorKind::kUsage,
           "give either a list file or a left and a right input, not both");
     return std::make_unique<PictureSource>(from_list(input), input.shard);
+  }
+  if (input.camera) {
+    check(input.left.empty() && input.right.empty(), ErrorKind::kUsage,
+          "give either a camera or files, not both");
+    return std::make_unique<VideoSource>(*input.camera);
   }
   check(!input.left.empty(), ErrorKind::kUsage, "no input is given: name a left and a right image");
   if (input.side_by_side) {

@@ -24,6 +24,8 @@ struct PairInput {
   // holds both views: each picture or frame is cut in two halves of the same width.
   std::string left{}, right{};
   bool side_by_side = false;
+  // Instead of `left`: a camera of this machine whose frames hold both views beside each other.
+  std::optional<int> camera{};
   // Instead of the two: a list file with `left right` in each line, relative to the list's folder
   // or to `root`; further columns are ignored.
   std::string list{};

@@ -2,7 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/check.h"
+#include "core/file.h"
 #include "nmrf/version.h"
 
 namespace nmrf {
@@ -10,25 +14,36 @@ namespace fs = std::filesystem;
 
 namespace {
 
-VideoEntry* load_entry(const fs::path& video, const std::vector<fs::path>& folders) {
+// The function `name` of the module; `video` is for the message.
+void* load_entry(const char* name, const fs::path& video, const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     const fs::path file = folder / kVideoModule;
     std::error_code ignored;
     if (!fs::exists(file, ignored)) continue;
     // Never closed: decoders leave threads behind. Opening it again costs nothing.
     void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* entry = module ? ::dlsym(module, kVideoEntry) : nullptr;
+    void* entry = module ? ::dlsym(module, name) : nullptr;
     if (!entry) {
       const char* reason = ::dlerror();
       fail(ErrorKind::kUsage, "{}: the module for videos cannot be loaded: {}. Install nmrf again.",
            file.string(), reason ? reason : "it has no entry");
     }
-    return reinterpret_cast<VideoEntry*>(entry);
+    return entry;
   }
-  fail(ErrorKind::kUsage,
-       "{}: videos are read by the module {}, which is not installed. Build nmrf with "
-       "NMRF_BUILD_EVAL=ON (it needs OpenCV: libopencv-dev), or turn the video into pictures.",
-       video.string(), kVideoModule);
+  fail(
+      ErrorKind::kUsage,
+      "{}: videos and cameras are served by the module {}, which is not installed. Build nmrf with "
+      "NMRF_BUILD_EVAL=ON (it needs OpenCV: libopencv-dev), or turn the video into pictures.",
+      video.string(), kVideoModule);
+}
+
+std::unique_ptr<VideoReader> open_by_module(const std::string& path, const std::string& name,
+                                            const std::vector<fs::path>& folders) {
+  auto* entry = reinterpret_cast<VideoEntry*>(load_entry(kVideoEntry, name, folders));
+  char message[512] = "";
+  std::unique_ptr<VideoReader> reader(entry(path.c_str(), NMRF_VERSION, message, sizeof message));
+  check(reader != nullptr, ErrorKind::kInput, "{}: {}", name, message);
+  return reader;
 }
 
 }  // namespace
@@ -49,11 +64,53 @@ std::unique_ptr<VideoReader> open_video(const fs::path& path,
   std::error_code ignored;
   check(fs::is_regular_file(path, ignored), ErrorKind::kInput, "{}: there is no such video",
         path.string());
+  return open_by_module(path.string(), path.string(), module_folders);
+}
+
+std::unique_ptr<VideoReader> open_camera(int index) {
+  const std::string number = std::to_string(index);
+  return open_by_module(kCameraPrefix + number, "camera " + number, video_module_folders());
+}
+
+struct DisparityVideo::State {
+  State(const fs::path& path, int wide, int high) : file(path), width(wide), height(high) {}
+  AtomicFile file;
+  int width, height;
+  std::unique_ptr<VideoWriter> writer;
+  std::vector<std::uint16_t> values;
+};
+
+DisparityVideo::DisparityVideo(const fs::path& path, int width, int height, double frame_rate) {
+  check(width > 0 && height > 0 && frame_rate > 0 && frame_rate < 1e5, ErrorKind::kUsage,
+        "{}: a video of {}x{} pixels and {} frames per second cannot be written", path.string(),
+        width, height, frame_rate);
+  auto* entry = reinterpret_cast<VideoWriterEntry*>(
+      load_entry(kVideoWriterEntry, path, video_module_folders()));
+  state_ = std::make_unique<State>(path, width, height);
   char message[512] = "";
-  std::unique_ptr<VideoReader> reader(
-      load_entry(path, module_folders)(path.c_str(), NMRF_VERSION, message, sizeof message));
-  check(reader != nullptr, ErrorKind::kInput, "{}: {}", path.string(), message);
-  return reader;
+  state_->writer.reset(entry(state_->file.temporary().c_str(), width, height, frame_rate,
+                             NMRF_VERSION, message, sizeof message));
+  check(state_->writer != nullptr, ErrorKind::kFailure, "{}: {}", path.string(), message);
+}
+
+DisparityVideo::~DisparityVideo() = default;
+
+void DisparityVideo::write(const FloatMap& disparity) {
+  check(disparity.width() == state_->width && disparity.height() == state_->height,
+        ErrorKind::kUsage, "a frame of {}x{} in a video of {}x{}", disparity.width(),
+        disparity.height(), state_->width, state_->height);
+  state_->values.resize(disparity.size());
+  std::transform(disparity.begin(), disparity.end(), state_->values.begin(), [](float d) {
+    if (!std::isfinite(d)) return std::uint16_t{0};
+    return static_cast<std::uint16_t>(std::clamp(std::lround(256.0 * d), 1L, 65535L));
+  });
+  state_->writer->write(state_->values.data());
+}
+
+void DisparityVideo::finish() {
+  state_->writer->finish();
+  state_->writer.reset();
+  state_->file.commit();
 }
 
 std::unique_ptr<VideoReader> open_video(const fs::path& path) {

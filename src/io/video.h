@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nmrf/image.h"
+#include "nmrf/map.h"
 
 namespace nmrf {
 
@@ -25,6 +26,23 @@ class VideoReader {
   virtual std::optional<std::int64_t> frame_count() const = 0;
 };
 
+// Disparities as a lossless 16-bit video (FFV1 in Matroska): 256 x disparity, 0 = unknown, as in
+// 16-bit PNG files. Appears under its name when it is finished.
+class DisparityVideo {
+ public:
+  // Throws Error(kUsage) when the module is missing or the size or rate makes no sense, and
+  // Error(kFailure) when the file cannot be written.
+  DisparityVideo(const std::filesystem::path& path, int width, int height, double frame_rate);
+  ~DisparityVideo();
+  // Throws Error(kUsage) for a map of another size.
+  void write(const FloatMap& disparity);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // Where the module is looked for: beside the executable, in ../lib/nmrf, and in the build tree that
 // the executable lies in.
 std::vector<std::filesystem::path> video_module_folders();
@@ -34,12 +52,26 @@ std::vector<std::filesystem::path> video_module_folders();
 std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path,
                                         const std::vector<std::filesystem::path>& module_folders);
 std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path);
+// Camera `index` of this machine, from 0 on. Throws as open_video() does.
+std::unique_ptr<VideoReader> open_camera(int index);
 
-// The one function of the module, and its name. Returns nothing, and a sentence in `message`, when
-// the video cannot be opened or `version` (of nmrf) is not the module's own.
+// The functions of the module, and their names. Both return nothing, and a sentence in `message`,
+// when the video cannot be opened or `version` (of nmrf) is not the module's own. A path that
+// begins with kCameraPrefix names a camera by its number.
 inline constexpr const char* kVideoModule = "nmrf-video.so";
+inline constexpr const char* kCameraPrefix = "camera:";
 inline constexpr const char* kVideoEntry = "nmrf_open_video";
 using VideoEntry = VideoReader*(const char* path, const char* version, char* message,
                                 std::size_t message_bytes);
+class VideoWriter {
+ public:
+  virtual ~VideoWriter() = default;
+  virtual void write(const std::uint16_t* values) = 0;  // [height, width]
+  virtual void finish() = 0;
+};
+inline constexpr const char* kVideoWriterEntry = "nmrf_create_video";
+using VideoWriterEntry = VideoWriter*(const char* path, int width, int height, double rate,
+                                      const char* version, char* message,
+                                      std::size_t message_bytes);
 
 }  // namespace nmrf

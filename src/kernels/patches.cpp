@@ -155,14 +155,18 @@ void winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std
           chosen = hn::IfThenElse(better, hn::LoadU(d, disparity + j * 64), chosen);
           index = hn::IfThenElse(better, hn::Set(d, static_cast<float>(j)), index);
         }
-        V sum = zero;
-        for (std::int64_t j = 0; j < in.labels; ++j)
-          sum = hn::Add(sum, hn::Exp(d, hn::Sub(hn::LoadU(d, score + j * 64), best)));
+        V sum = zero, apart = zero;
+        for (std::int64_t j = 0; j < in.labels; ++j) {
+          const V weight = hn::Exp(d, hn::Sub(hn::LoadU(d, score + j * 64), best));
+          sum = hn::Add(sum, weight);
+          apart = hn::MulAdd(weight, hn::AbsDiff(hn::LoadU(d, disparity + j * 64), chosen), apart);
+        }
         // Zero times the score: not a number unless it is finite.
         const V share = hn::MulAdd(zero, best, hn::Div(one, sum));
         const std::int64_t at = (row * 8 + i / 8) * wide + x * 8 + i % 8;
         hn::StoreU(chosen, d, out.disparity + at);
         hn::StoreU(share, d, out.confidence + at);
+        if (out.spread) hn::StoreU(hn::Div(apart, sum), d, out.spread + at);
         if (!out.index) continue;
         hn::Store(index, d, label);
         for (std::int64_t l = 0; l < kLanes; ++l)

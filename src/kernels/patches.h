@@ -29,6 +29,9 @@ struct WinnersOut {
   float* disparity = nullptr;     // [B, 8 h, 8 w]
   float* confidence = nullptr;    // [B, 8 h, 8 w]
   std::int64_t* index = nullptr;  // [B, 8 h, 8 w], or null
+  // [B, 8 h, 8 w], or null: the mean distance of the hypotheses from the winner's, weighted by
+  // their posterior.
+  float* spread = nullptr;
 };
 // Rows [begin, end) of the B * h rows of patches.
 void pick_winners(const WinnersIn& in, const WinnersOut& out, std::int64_t begin, std::int64_t end);

@@ -15,6 +15,13 @@
 
 namespace nmrf {
 
+// What a pass knows of its errors besides the posterior, px of the pass, of the images' size.
+struct PassEvidence {
+  FloatMap spread;   // mean distance of the hypotheses from the winner's, weighted by the posterior
+  FloatMap refined;  // how far refinement moved the winner
+  FloatMap guided;   // how far the map is from its guide; 0 without one
+};
+
 // One pass over rectified 8-bit RGB images of one size.
 struct PassInput {
   const Image* left = nullptr;
@@ -23,6 +30,7 @@ struct PassInput {
   // that want a guide make theirs from the images at half the size.
   const FloatMap* guide = nullptr;
   bool keep_labels = false;
+  PassEvidence* evidence = nullptr;  // to be filled, by engines that can; others leave it empty
   // Called with the share of the pass that is done as each stage begins; may throw to cancel.
   std::function<void(double done, const char* stage)> on_stage{};
 };
@@ -31,7 +39,7 @@ struct PassInput {
 class EnginePass {
  public:
   virtual ~EnginePass() = default;
-  // Sets map, confidence and, if asked for, labels and seeds of the result.
+  // Sets map, posterior and, if asked for, labels and seeds of the result.
   virtual void run(const PassInput& input, Disparity& result) = 0;
 };
 
@@ -48,6 +56,11 @@ std::unique_ptr<Engine> make_runtime_engine(LoadedModel model, ThreadPool& pool)
 
 // A matcher of a network that is in memory already. Throws as Matcher::load() does.
 Matcher make_matcher(LoadedModel model, const MatcherOptions& options);
+
+// Also the features of every pixel that an error model is fitted to (error_model.h), [height,
+// width, ErrorMlp::kFeatures]; left empty by an engine that does not know them.
+void match_with_features(const Matcher& matcher, const ImageView& left, const ImageView& right,
+                         const MatchOptions& how, Disparity& result, std::vector<float>& features);
 
 // An engine that takes over from the runtime, for the devices it serves; null: none for this one.
 using EngineFactory = std::unique_ptr<Engine> (*)(const std::filesystem::path& model,

@@ -13,6 +13,7 @@
 #include "kernels/resample.h"
 #include "matching/alignment.h"
 #include "matching/engine.h"
+#include "matching/error_model.h"
 #include "matching/hole_filling.h"
 #include "matching/weighted_median.h"
 #include "nmrf/checks.h"
@@ -67,6 +68,9 @@ struct Call {
   kernels::Resampler resampler;
   kernels::NearestResampler nearest;
   std::vector<float> work;
+  PassEvidence evidence;
+  FloatMap network;  // the map before it is finished
+  ErrorEstimate errors;
   HoleFilling hole_filling;
   WeightedMedian weighted_median;
 };
@@ -79,6 +83,7 @@ struct Matcher::State {
   ThreadPool pool;
   Precision precision = Precision::kFloat32;
   std::unique_ptr<Engine> engine;
+  std::optional<ErrorMlp> error_model;
   std::mutex mutex;
   std::vector<std::unique_ptr<Call>> idle;  // at most as many as threads
 
@@ -135,7 +140,9 @@ struct Matcher::State {
   double best_scale(const FloatMap& map, std::optional<double> current,
                     std::vector<float>& known) const;
   void match(Call& call, const ImageView& left, const ImageView& right, const MatchOptions& how,
-             Disparity& result);
+             Disparity& result, std::vector<float>* features = nullptr);
+  void estimate_errors(Call& call, const Image& left, const Image& right, float scale,
+                       Disparity& result, std::vector<float>* features);
 };
 
 double Matcher::State::best_scale(const FloatMap& map, std::optional<double> current,
@@ -156,8 +163,27 @@ double Matcher::State::best_scale(const FloatMap& map, std::optional<double> cur
   return current && *current > 0.9 * scale && *current < 1.1 * scale ? *current : scale;
 }
 
+void Matcher::State::estimate_errors(Call& call, const Image& left, const Image& right, float scale,
+                                     Disparity& result, std::vector<float>* features) {
+  if (!call.evidence.spread.same_size(result.map)) {  // no error model, or an engine without
+    result.confidence3.resize(0, 0);
+    result.expected_error.resize(0, 0);
+    result.confidence.resize(result.map.width(), result.map.height());
+    for (std::size_t i = 0; i < result.mask.size(); ++i)
+      result.confidence.data()[i] =
+          result.mask.data()[i] & kFilled ? 0 : result.posterior.data()[i];
+    return;
+  }
+  const ErrorInput input{
+      &left,        &right,         &call.network, &result.map, &result.posterior,
+      &result.mask, &call.evidence, scale};
+  if (features) call.errors.features(input, pool, *features);
+  if (error_model) call.errors.apply(*error_model, input, pool, result);
+}
+
 void Matcher::State::match(Call& call, const ImageView& left_view, const ImageView& right_view,
-                           const MatchOptions& how, Disparity& result) {
+                           const MatchOptions& how, Disparity& result,
+                           std::vector<float>* features) {
   const ModelOptions& o = options();
   to_rgb8(left_view, call.left, "the left image");
   to_rgb8(right_view, call.right, "the right image");
@@ -194,7 +220,19 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   // A pass at the images' size and, where the model finds it worthwhile, one at a larger size.
   const double first_share = choose && o.enlarge > 0 ? 0.25 : 1;
   double begin = 0, share = first_share;
-  PassInput input{left, right, nullptr, how.keep_labels, {}};
+  PassInput input{left, right, nullptr, how.keep_labels, nullptr, {}};
+  call.evidence.spread.resize(0, 0);
+  if (error_model || features) input.evidence = &call.evidence;
+  if (how.guide && o.guide) {
+    check(how.guide->width() == width && how.guide->height() == height, ErrorKind::kUsage,
+          "the guide is {}x{} and the images {}x{}; a guide has the size of the images",
+          how.guide->width(), how.guide->height(), width, height);
+    const int matched = left->width();
+    resize(call, *how.guide, matched, left->height(),
+           static_cast<float>(matched) / static_cast<float>(width), call.guide);
+    if (how.view == View::kRight) mirror(call.guide);
+    input.guide = &call.guide;
+  }
   if (how.progress)
     input.on_stage = [&](double done, const char* stage) {
       check(how.progress({begin + share * done, stage}), ErrorKind::kCancelled, "cancelled");
@@ -224,19 +262,29 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     const float grown = static_cast<float>(width) / static_cast<float>(result.map.width());
     resize(call, result.map, width, height, grown, call.swap);
     std::swap(result.map, call.swap);
-    resize(call, result.confidence, width, height, 1, call.swap);
-    std::swap(result.confidence, call.swap);
+    resize(call, result.posterior, width, height, 1, call.swap);
+    std::swap(result.posterior, call.swap);
+    if (!call.evidence.spread.empty())
+      for (FloatMap* map : {&call.evidence.spread, &call.evidence.refined, &call.evidence.guided}) {
+        resize(call, *map, width, height, grown, call.swap);
+        std::swap(*map, call.swap);
+      }
   }
 
-  const Image& seen =
-      result.map.width() == width && result.map.height() == height ? call.left : *left;
+  const bool original = result.map.width() == width && result.map.height() == height;
+  const Image &seen = original ? call.left : *left, &other = original ? call.right : *right;
+  if (input.evidence) call.network = result.map;
   call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool);
   call.weighted_median.apply(result.map, seen, o.median, pool);
-  for (std::size_t i = 0; i < result.mask.size(); ++i)
-    if (result.mask.data()[i] & kFilled) result.confidence.data()[i] = 0;
+  const int matched = input.left->width();
+  estimate_errors(call, seen, other,
+                  static_cast<float>(matched) / static_cast<float>(result.map.width()), result,
+                  features);
   if (how.view == View::kRight) {
     mirror(result.map);
-    mirror(result.confidence);
+    for (FloatMap* map :
+         {&result.confidence, &result.confidence3, &result.expected_error, &result.posterior})
+      mirror(*map);
     mirror(result.mask);
   }
   if (!how.keep_labels) {
@@ -301,6 +349,7 @@ Matcher make_matcher(LoadedModel model, const MatcherOptions& options) {
   set_max_disp(model, options);
   auto state = std::make_unique<Matcher::State>(options.threads.value_or(usable_cores()));
   state->precision = model.bytes ? Precision::kInt8 : Precision::kFloat32;
+  state->error_model = error_model_of(model.metadata, model.path);
   state->engine = make_runtime_engine(std::move(model), state->pool);
   return Matcher(std::move(state));
 }
@@ -345,6 +394,14 @@ void Matcher::match(const ImageView& left, const ImageView& right, const MatchOp
          "not enough memory for a {}x{} pair. Try a scale of 0.5 or a smaller max_disp (now {}).",
          left.width, left.height, max_disp());
   }
+}
+
+void match_with_features(const Matcher& matcher, const ImageView& left, const ImageView& right,
+                         const MatchOptions& how, Disparity& result, std::vector<float>& features) {
+  features.clear();
+  std::unique_ptr<Call> call = matcher.state_->take_call();
+  matcher.state_->match(*call, left, right, how, result, &features);
+  matcher.state_->give_back(std::move(call));
 }
 
 Disparity Matcher::match(const ImageView& left, const ImageView& right,

@@ -25,6 +25,7 @@ class GrowingBuffer {
     return values_.get();
   }
   T* data() { return values_.get(); }
+  const T* data() const { return values_.get(); }
 
  private:
   std::unique_ptr<T[]> values_;

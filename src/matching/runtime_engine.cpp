@@ -1,6 +1,7 @@
 // One pass of the network with planned buffers: images in, disparity out, at most one guide pass at
 // half the size before it.
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <map>
 
@@ -65,7 +66,11 @@ class RuntimePass : public EnginePass {
                             : Guide::kNone;
     const Planned& planned = plan({left.width(), left.height(), guide}, input);
     result.map.resize(left.width(), left.height());
-    result.confidence.resize(left.width(), left.height());
+    result.posterior.resize(left.width(), left.height());
+    if (input.evidence)
+      for (FloatMap* map :
+           {&input.evidence->spread, &input.evidence->refined, &input.evidence->guided})
+        map->resize(left.width(), left.height());
     arena_.begin(planned.memory);
     Context context(arena_, pool_);
     double done = 0;
@@ -128,7 +133,10 @@ class RuntimePass : public EnginePass {
         std::copy_n(out.disparity.data() + y * left.width, width,
                     result->map.row(static_cast<int>(y)));
         std::copy_n(out.confidence.data() + y * left.width, width,
-                    result->confidence.row(static_cast<int>(y)));
+                    result->posterior.row(static_cast<int>(y)));
+        if (input.evidence)
+          note_evidence(out, guide_map.data(), guide != Guide::kNone, y, left.width,
+                        *input.evidence);
       }
     });
     if (input.keep_labels) keep_labels(out, left, *result);
@@ -162,6 +170,21 @@ class RuntimePass : public EnginePass {
       }
     });
     return result;
+  }
+
+  // Row y of what the pass knows of its errors; the padded maps are `wide` pixels wide.
+  static void note_evidence(const NetworkOutput& out, const float* guide, bool guided,
+                            std::int64_t y, std::int64_t wide, PassEvidence& evidence) {
+    const int width = evidence.spread.width(), row = static_cast<int>(y);
+    const float *map = out.disparity.data() + y * wide, *winner = out.winner.data() + y * wide,
+                *apart = out.spread.data() + y * wide;
+    float *spread = evidence.spread.row(row), *refined = evidence.refined.row(row),
+          *change = evidence.guided.row(row);
+    for (int x = 0; x < width; ++x) {
+      spread[x] = 8 * apart[x];
+      refined[x] = std::abs(map[x] - 8 * winner[x]);
+      change[x] = guided ? std::abs(map[x] - guide[y * wide + x]) : 0;
+    }
   }
 
   void keep_labels(const NetworkOutput& out, const FeatureMap& image, Disparity& result) const {

@@ -1,40 +1,89 @@
 #include "nmrf/sequence.h"
 
+#include <optional>
 #include <utility>
 
-namespace nmrf {
+#include "core/thread_pool.h"
+#include "matching/frame_motion.h"
+#include "matching/temporal_filter.h"
 
-Sequence::Sequence(const Matcher& matcher, MatchOptions how)
-    : matcher_(&matcher), how_(std::move(how)) {
-  if (how_.alignment) how_.align = false;
+namespace nmrf {
+namespace {
+
+// Of the grey levels of two frames, the first moved: below it a cut lies between them.
+constexpr double kLeastCorrelation = 0.7;
+
+}  // namespace
+
+struct Sequence::State {
+  const Matcher* matcher;
+  MatchOptions how;
+  std::optional<double> scale;
+  int width = 0, height = 0;
+  Disparity result;
+  Image frame;  // 8-bit RGB, of the view that is matched
+  FrameMotion motion;
+  TemporalFilter filter;
+  ThreadPool pool{1};  // the little work between frames stays on the calling thread
+  bool continued = false;
+};
+
+Sequence::Sequence(const Matcher& matcher, MatchOptions how) : state_(std::make_unique<State>()) {
+  state_->matcher = &matcher;
+  state_->how = std::move(how);
+  if (state_->how.alignment) state_->how.align = false;
 }
+Sequence::~Sequence() = default;
+Sequence::Sequence(Sequence&&) noexcept = default;
+Sequence& Sequence::operator=(Sequence&&) noexcept = default;
 
 void Sequence::restart() {
-  scale_.reset();
-  if (how_.align) how_.alignment.reset();
+  state_->scale.reset();
+  if (state_->how.align) state_->how.alignment.reset();
+  state_->motion.restart();
+  state_->filter.restart();
 }
 
+bool Sequence::continued() const { return state_->continued; }
+
 const Disparity& Sequence::next(const ImageView& left, const ImageView& right) {
-  next(left, right, result_);
-  return result_;
+  next(left, right, state_->result);
+  return state_->result;
 }
 
 void Sequence::next(const ImageView& left, const ImageView& right, Disparity& result) {
-  if (left.width != width_ || left.height != height_) restart();
-  width_ = left.width;
-  height_ = left.height;
+  State& s = *state_;
+  if (left.width != s.width || left.height != s.height) restart();
+  s.width = left.width;
+  s.height = left.height;
+  s.continued = false;
+  MatchOptions how = s.how;
   // A factor that the caller chose stays; labels belong to the images as they are.
-  const bool free = !how_.scale && !how_.keep_labels;
-  if (!free || !scale_) {
-    matcher_->match(left, right, how_, result);
-  } else {
-    MatchOptions how = how_;
-    how.scale = scale_;
+  const bool free = !s.how.scale && !s.how.keep_labels;
+  if (free && s.scale) {
+    how.scale = s.scale;
     how.full_size = true;
-    matcher_->match(left, right, how, result);
   }
-  if (how_.align) how_.alignment = result.alignment;  // of the first frame
-  if (free) scale_ = matcher_->best_scale(result.map, scale_);
+  to_rgb8(s.how.view == View::kLeft ? left : right, s.frame, "the image");
+  s.motion.next(s.frame, s.pool);
+  s.continued = s.motion.known() && s.filter.ready(s.width, s.height) &&
+                s.motion.correlation() >= kLeastCorrelation;
+  if (s.continued && how.scale && !s.how.guide) how.guide = &s.filter.moved(s.motion);
+  try {
+    s.matcher->match(left, right, how, result);
+  } catch (...) {
+    s.motion.restart();
+    s.filter.restart();
+    throw;
+  }
+  if (how.guide && !s.how.guide && s.filter.ready(result.map.width(), result.map.height()))
+    s.filter.apply(result);
+  if (result.map.width() == s.width && result.map.height() == s.height) {
+    if (!how.guide) s.filter.restart();
+    s.filter.remember(result);
+  }
+  if (s.how.align) s.how.alignment = result.alignment;  // of the first frame
+  if (free) s.scale = s.matcher->best_scale(result.map, s.scale);
 }
 
 }  // namespace nmrf

@@ -68,6 +68,7 @@ Winners Inference::decode(Context& context, const TokenGrid& x, const float* lab
   Winners result;
   result.disparity = context.take(height * width * kPatch);
   result.confidence = context.take(height * width * kPatch);
+  result.spread = context.take(height * width * kPatch);
   const bool searched = options_.refinements > 0 && options_.refinement_search > 0;
   if (searched) result.candidates = take_candidates(context, 2 * height, 2 * width, k);
   std::vector<float> traced[2];
@@ -96,7 +97,8 @@ Winners Inference::decode(Context& context, const TokenGrid& x, const float* lab
       const kernels::WinnersIn in{1, width, k, score, disparity};
       kernels::pick_winners(in,
                             {result.disparity.data() + y * width * kPatch,
-                             result.confidence.data() + y * width * kPatch, nullptr},
+                             result.confidence.data() + y * width * kPatch, nullptr,
+                             result.spread.data() + y * width * kPatch},
                             0, 1);
       if (searched) result.candidates.take_row(y, disparity, score);
     }

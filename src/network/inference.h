@@ -15,6 +15,7 @@ namespace nmrf {
 struct Winners {
   Buffer<float> disparity;   // [H, W] coarse pixels
   Buffer<float> confidence;  // [H, W] posterior probability of the winner
+  Buffer<float> spread;      // [H, W] mean distance of the hypotheses from it, coarse pixels
   Candidates candidates;     // of the extension fine search; else empty
 };
 

@@ -125,11 +125,13 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
     winners = inference_.forward(context, maps, out.labels.data(), seeds.kinds.data());
   }
   out.confidence = std::move(winners.confidence);
+  out.spread = std::move(winners.spread);
+  out.winner = std::move(winners.disparity);
   out.disparity = context.take(height * width);
   if (refinements_.empty()) {
     context.share(height * width, 4096, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i)
-        out.disparity.data()[i] = 8 * winners.disparity.data()[i];
+        out.disparity.data()[i] = 8 * out.winner.data()[i];
     });
     return out;
   }
@@ -155,7 +157,7 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
       Stage stage(context, "refinement");
       // Winners are in coarse pixels, refined maps in pixels; the start is in fine ones.
       if (i == 0 && searches_.empty())
-        median_start(context, winners.disparity.data(), h, w, 2.0f, start.data());
+        median_start(context, out.winner.data(), h, w, 2.0f, start.data());
       if (i > 0) median_start(context, out.disparity.data(), h, w, 0.25f, start.data());
       if (!searches_.empty()) {
         Candidates candidates = std::move(winners.candidates);

@@ -19,9 +19,11 @@ namespace nmrf {
 
 // H, W: the padded size (multiples of ModelOptions::alignment).
 struct NetworkOutput {
-  Buffer<float> disparity;     // [H, W] px
-  Buffer<float> confidence;    // [H, W]: posterior probability of the winning label
-  Buffer<float> labels;        // [H/8, W/8, k] candidate labels, coarse pixels
+  Buffer<float> disparity;   // [H, W] px
+  Buffer<float> confidence;  // [H, W]: posterior probability of the winning label
+  Buffer<float> spread;      // [H, W]: mean distance of the hypotheses from its own, coarse pixels
+  Buffer<float> winner;      // [H, W]: its hypothesis, before refinement, coarse pixels
+  Buffer<float> labels;      // [H/8, W/8, k] candidate labels, coarse pixels
   Buffer<std::int64_t> seeds;  // [H/8, W/8, k] the planes they started from
 };
 

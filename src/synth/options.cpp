@@ -64,6 +64,10 @@ void SynthOptions::validate() const {
   within("camera.jpeg", jpeg, 0, 1);
   within("camera.grey", grey, 0, 1);
   within("edge_samples", edge_samples, 1, 16);
+  within("motion.camera", motion_camera, 0, 1);
+  within("motion.turn", motion_turn, 0, 20);
+  within("motion.objects", motion_objects, 0, 1);
+  within("motion.movers", movers, 0, 100);
 }
 
 SynthOptions SynthOptions::ideal() const {

@@ -74,6 +74,12 @@ struct SynthOptions {
   double grey = 0.15;        // chance of a pair without colour
   int edge_samples = 6;      // rays through a pixel at edges and fine detail
 
+  // Of sequences: how far the camera and objects move from frame to frame, at most.
+  double motion_camera = 0.015;  // depths of the near parts
+  double motion_turn = 0.4;      // degrees
+  double motion_objects = 0.02;  // depths of the object
+  int movers = 4;                // moving objects, at most
+
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
     visit("width", self.width, "of the rendered images, pixels");
@@ -131,6 +137,12 @@ struct SynthOptions {
     visit("camera.jpeg", self.jpeg, "chance of JPEG compression");
     visit("camera.grey", self.grey, "chance of a pair without colour");
     visit("edge_samples", self.edge_samples, "rays through a pixel at edges, 1 to 16");
+    visit("motion.camera", self.motion_camera,
+          "sequences: the camera moves by up to so many depths of near parts per frame");
+    visit("motion.turn", self.motion_turn, "sequences: and turns by up to so many degrees");
+    visit("motion.objects", self.motion_objects,
+          "sequences: objects move by up to so many of their depths per frame");
+    visit("motion.movers", self.movers, "sequences: largest number of moving objects");
   }
 
   // Throws Error(kUsage) naming the setting that is out of range.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <opencv2/core.hpp>
 #include <string>
 
@@ -22,6 +23,9 @@ struct SynthPair {
   cv::Mat left_disparity, right_disparity;  // CV_32FC1, pixels, x_left - x_right in both, >= 0
   cv::Mat left_occluded, right_occluded;    // CV_8UC1, 255 = the other view does not show the point
   cv::Mat left_objects, right_objects;      // CV_32SC1, an id per surface, 0 = sky
+  // Of the later frames of a sequence, CV_32FC2: where the point of a left pixel was in the left
+  // image of the frame before, px; NaN where that image does not show it. Else empty.
+  cv::Mat left_past;
   Calibration calibration;
   std::string kind;  // of scene: room, street, park, still, flying, layers
 };
@@ -30,6 +34,11 @@ struct SynthPair {
 // threads nor on what was rendered before. Works in the calling thread. Safe to call from many.
 // Throws Error(kUsage) for bad options, Error(kInput) for a bad folder of textures.
 SynthPair render_pair(const SynthOptions& options, std::uint64_t seed, std::int64_t index);
+
+// The same scene in `frames` pairs of a moving camera, with a few objects of their own motion (the
+// settings `motion`). One camera: its faults stay, its noise does not. Calls use(frame, pair).
+void render_sequence(const SynthOptions& options, std::uint64_t seed, std::int64_t index,
+                     int frames, const std::function<void(int frame, const SynthPair& pair)>& use);
 
 // How well the truth of a pair explains its images.
 struct SynthCheck {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -35,6 +36,7 @@ struct PairFiles {
       objects[eye] = base / "object_index" / place.sequence / side / (place.frame + ".pfm");
       occlusion[eye] = base / "occlusion" / place.sequence / side / (place.frame + ".png");
     }
+    past = base / "optical_flow" / place.sequence / "into_past" / "left" / (place.frame + ".flo");
     calibration = base / "calib" / place.sequence / (place.frame + ".txt");
   }
   bool complete() const {
@@ -44,8 +46,29 @@ struct PairFiles {
     return fs::exists(calibration);
   }
   std::array<fs::path, 2> image, disparity, objects, occlusion;
-  fs::path calibration;
+  fs::path past, calibration;
 };
+
+// Middlebury's flow format: from a pixel to where its point was; above 1e9 where unknown.
+void write_flow(const fs::path& path, const cv::Mat& places) {
+  AtomicFile file(path);
+  const float magic = 202021.25f;
+  const std::int32_t size[2] = {places.cols, places.rows};
+  file.write(&magic, sizeof magic);
+  file.write(size, sizeof size);
+  std::vector<float> row(2 * static_cast<std::size_t>(places.cols));
+  for (int y = 0; y < places.rows; ++y) {
+    for (int x = 0; x < places.cols; ++x) {
+      const auto& place = places.at<cv::Vec2f>(y, x);
+      const bool known = std::isfinite(place[0]);
+      const auto at = 2 * static_cast<std::size_t>(x);
+      row[at] = known ? place[0] - static_cast<float>(x) : 1e10f;
+      row[at + 1] = known ? place[1] - static_cast<float>(y) : 1e10f;
+    }
+    file.write(row.data(), row.size() * sizeof(float));
+  }
+  file.commit();
+}
 
 std::string calibration_text(const Calibration& c, double max_disp) {
   std::string camera =
@@ -70,6 +93,10 @@ void write_pair(const PairFiles& files, const SynthPair& pair, double max_disp) 
     objects[eye]->convertTo(ids, CV_32F);  // exact below 2^24 objects
     write_disparity_mat(files.objects[eye], ids);
     write_mat(files.occlusion[eye], *occlusions[eye]);
+  }
+  if (!pair.left_past.empty()) {
+    make_folder(files.past.parent_path());
+    write_flow(files.past, pair.left_past);
   }
   make_folder(files.calibration.parent_path());
   write_file(files.calibration, calibration_text(pair.calibration, max_disp));
@@ -117,10 +144,20 @@ SynthPlace synth_place(const std::string& split, std::int64_t index) {
   return place;
 }
 
+SynthPlace sequence_place(const std::string& split, std::int64_t sequence, int frame) {
+  SynthPlace place = synth_place(split, sequence * kFrames);
+  place.frame = fmt::format("{:04}", kFirstFrame + frame);
+  return place;
+}
+
 SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& tree) {
   options.validate();
   check(tree.pairs > 0 && tree.pairs <= kMostPairs, ErrorKind::kUsage,
         "cannot write {} pairs; expected 1 to {}", tree.pairs, kMostPairs);
+  check(tree.frames >= 1 && tree.frames <= 9000 &&
+            (tree.frames == 1 || tree.pairs <= kMostPairs / kFrames),
+        ErrorKind::kUsage, "cannot write {} sequences of {} frames; expected up to {} of 1 to 9000",
+        tree.pairs, tree.frames, kMostPairs / kFrames);
   check(tree.split == "TRAIN" || tree.split == "TEST", ErrorKind::kUsage,
         "unknown split '{}'; expected TRAIN or TEST", tree.split);
   fs::path base = tree.folder / "FlyingThings3D";
@@ -141,7 +178,10 @@ SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& t
       while (!ended) {
         std::int64_t index = next++;
         if (index >= tree.pairs) return;
-        PairFiles files(base, synth_place(tree.split, index));
+        // A sequence is complete when its last frame is.
+        const bool sequence = tree.frames > 1;
+        PairFiles files(base, sequence ? sequence_place(tree.split, index, tree.frames - 1)
+                                       : synth_place(tree.split, index));
         bool there = files.complete();
         if (!there) {
           if (tree.stop) {
@@ -151,8 +191,14 @@ SynthTreeResult write_synth_tree(const SynthOptions& options, const SynthTree& t
               return;
             }
           }
-          SynthPair pair = render_pair(options, seed, index);
-          write_pair(files, pair, options.max_disp);
+          if (sequence)
+            render_sequence(options, seed, index, tree.frames,
+                            [&](int frame, const SynthPair& pair) {
+                              write_pair({base, sequence_place(tree.split, index, frame)}, pair,
+                                         options.max_disp);
+                            });
+          else
+            write_pair(files, render_pair(options, seed, index), options.max_disp);
         }
         std::lock_guard lock(mutex);
         ++(there ? result.skipped : result.written);

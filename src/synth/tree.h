@@ -4,6 +4,7 @@
 //                         disparity/TRAIN/A/0000/{left,right}/0006.pfm
 //                         object_index/TRAIN/A/0000/{left,right}/0006.pfm
 //                         occlusion/TRAIN/A/0000/{left,right}/0006.png    255 = occluded
+//                         optical_flow/TRAIN/A/0000/into_past/left/0007.flo   of sequences
 //                         calib/TRAIN/A/0000/0006.txt                     Middlebury's form
 //                         synth_TRAIN.toml                                the settings
 #pragma once
@@ -20,6 +21,8 @@ namespace nmrf {
 struct SynthTree {
   std::filesystem::path folder;
   std::int64_t pairs = 0;
+  // More than 1: `pairs` sequences of so many frames each, a folder per sequence.
+  int frames = 1;
   std::string split = "TRAIN";  // or TEST
   int threads = 0;              // 0 = one for each processor
   // Called after each pair, by one thread at a time, with the number of pairs that are there.
@@ -39,6 +42,9 @@ struct SynthPlace {
   std::string frame;
 };
 SynthPlace synth_place(const std::string& split, std::int64_t index);
+
+// The same of a frame of a sequence.
+SynthPlace sequence_place(const std::string& split, std::int64_t sequence, int frame);
 
 // Renders the pairs 0 .. pairs - 1. Complete pairs are left alone, so that a run that was stopped
 // can be taken up again and a finished one extended; every file appears whole or not at all. Throws

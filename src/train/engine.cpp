@@ -64,7 +64,7 @@ class TorchPass : public EnginePass {
       }
       const auto out = network_->forward(left, right, how);
       copy_map(out.disparity, image, result.map);
-      copy_map(out.winners.confidence, image, result.confidence);
+      copy_map(out.winners.confidence, image, result.posterior);
       if (input.keep_labels) {
         copy_labels(out.proposals.labels, result.labels);
         copy_labels(out.proposals.seeds.seeds, result.seeds);

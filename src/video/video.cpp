@@ -2,6 +2,7 @@
 #include "io/video.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgproc.hpp>
@@ -30,7 +31,10 @@ class OpenCvReader : public VideoReader {
  public:
   explicit OpenCvReader(const char* path) : path_(path) {
     QuietOpenCv quiet;  // every backend that cannot read it would complain on stderr
-    if (capture_.open(path_)) capture_.set(cv::CAP_PROP_ORIENTATION_AUTO, 0);
+    if (path_.starts_with(kCameraPrefix))
+      capture_.open(std::atoi(path_.c_str() + std::strlen(kCameraPrefix)));
+    else if (capture_.open(path_))
+      capture_.set(cv::CAP_PROP_ORIENTATION_AUTO, 0);
   }
   bool opened() const { return capture_.isOpened(); }
 
@@ -83,6 +87,12 @@ extern "C" NMRF_API nmrf::VideoReader* nmrf_open_video(const char* path, const c
   try {
     auto reader = std::make_unique<nmrf::OpenCvReader>(path);
     if (reader->opened()) return reader.release();
+    if (std::string_view(path).starts_with(nmrf::kCameraPrefix)) {
+      std::snprintf(message, message_bytes,
+                    "cannot be opened. Is it plugged in (ls /dev/video*), free, and may you use it "
+                    "(group video)?");
+      return nullptr;
+    }
     std::snprintf(message, message_bytes,
                   "cannot be opened as a video. Is the file whole, and was OpenCV built with a "
                   "decoder for it?");

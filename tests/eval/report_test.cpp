@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/markup.h"
 #include "eval/fakes.h"
 #include "eval/html_report.h"
 #include "eval/summary.h"

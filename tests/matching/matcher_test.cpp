@@ -407,22 +407,23 @@ TEST(Matcher, ReportsProgressAndCanBeCancelled) {
   EXPECT_FALSE(bundled.match(left, right).map.empty()) << "usable afterwards";
 }
 
-// What was filled in is told, and nobody is confident of it.
+// What was filled in is told, and trusted less than what was matched.
 TEST(Matcher, FilledPixelsAreMarked) {
   const Image wide = smooth_image(200, 96, 61);
   const ImageView left = columns(wide, 0, 176), right = columns(wide, 24, 176);
   const Disparity d = Matcher::load(kBundled).match(left, right, at_scale(1));
+  ASSERT_TRUE(d.confidence3.same_size(d.map) && d.expected_error.same_size(d.map));
+  double filled_sum = 0, matched_sum = 0;
   int filled = 0, out_of_view = 0;
   for (std::size_t i = 0; i < d.mask.size(); ++i) {
     filled += (d.mask.data()[i] & kFilled) != 0;
     out_of_view += (d.mask.data()[i] & kOutOfView) != 0;
-    if (d.mask.data()[i] & kFilled) {
-      EXPECT_EQ(d.confidence.data()[i], 0);
-    } else {
-      EXPECT_GT(d.confidence.data()[i], 0);
-    }
+    (d.mask.data()[i] & kFilled ? filled_sum : matched_sum) += d.confidence.data()[i];
+    EXPECT_LE(d.confidence.data()[i], d.confidence3.data()[i]);
+    EXPECT_GE(d.expected_error.data()[i], 0);
   }
-  EXPECT_GT(filled, 0);
+  ASSERT_GT(filled, 0);
+  EXPECT_LT(filled_sum / filled, matched_sum / (static_cast<double>(d.mask.size()) - filled));
   EXPECT_GT(out_of_view, 0);
 }
 

@@ -77,8 +77,7 @@ TEST(PostProcessing, EndsAMatch) {
     EXPECT_FALSE(same(filled, map)) << "the case shows nothing";
     EXPECT_FALSE(same(expected, filled)) << "the case shows nothing";
     for (std::size_t i = 0; i < found.mask.size(); ++i) {
-      const bool is_filled = (found.mask.data()[i] & kFilled) != 0;
-      EXPECT_EQ(found.confidence.data()[i], is_filled ? 0 : raw.confidence.data()[i]);
+      EXPECT_EQ(found.posterior.data()[i], raw.posterior.data()[i]);
       EXPECT_EQ(raw.mask.data()[i], found.mask.data()[i] & ~kFilled);
     }
   }

@@ -1,8 +1,12 @@
-// Video: the scale is chosen once and kept.
+// Video: the scale is chosen once and kept, maps guide the next, noise is averaged.
 #include "nmrf/sequence.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "core/rng.h"
 #include "kernels/resample.h"
 #include "matching/pictures.h"
 
@@ -80,6 +84,56 @@ TEST(Sequence, GoesOnAfterABadFrame) {
   EXPECT_THROW(sequence.next(frame.left, Image(144, 95)), Error);
   EXPECT_TRUE(same(sequence.next(frame.left, frame.right).map,
                    matcher().match(frame.left, frame.right).map));
+}
+
+// The same scene with other noise: frames follow each other, and the maps change less than alone.
+TEST(Sequence, StaysCalm) {
+  const Pair still = pair(160, 112, 9, 7);
+  Rng rng(3);
+  Sequence sequence(matcher(), {.scale = 1});
+  FloatMap before, before_alone;
+  double change = 0, alone_change = 0;
+  for (int frame = 0; frame < 4; ++frame) {
+    Pair noisy = still;
+    for (Image* image : {&noisy.left, &noisy.right})
+      for (int y = 0; y < image->height(); ++y)
+        for (std::size_t i = 0; i < image->row_bytes(); ++i)
+          image->row(y)[i] = static_cast<std::uint8_t>(
+              std::clamp<std::int64_t>(image->row(y)[i] + rng.integer(-9, 9), 0, 255));
+    const FloatMap map = sequence.next(noisy.left, noisy.right).map;
+    const FloatMap alone = matcher().match(noisy.left, noisy.right, {.scale = 1}).map;
+    EXPECT_EQ(sequence.continued(), frame > 0);
+    if (frame == 0) EXPECT_TRUE(same(map, alone));
+    if (frame > 1)
+      for (std::size_t i = 0; i < map.size(); ++i) {
+        change += std::abs(map.data()[i] - before.data()[i]);
+        alone_change += std::abs(alone.data()[i] - before_alone.data()[i]);
+      }
+    before = map;
+    before_alone = alone;
+  }
+  EXPECT_LT(change, 0.7 * alone_change);
+  // After a cut the first frame is as good as alone.
+  const Pair other = pair(160, 112, 20, 8);
+  EXPECT_TRUE(same(sequence.next(other.left, other.right).map,
+                   matcher().match(other.left, other.right, {.scale = 1}).map));
+  EXPECT_FALSE(sequence.continued());
+}
+
+TEST(Matcher, AGuideHasTheSizeOfTheImages) {
+  const Pair frame = pair(144, 96, 8, 9);
+  const FloatMap guide(144, 96, 8.0f), wrong(143, 96, 8.0f);
+  MatchOptions how{.scale = 1};
+  how.guide = &wrong;
+  EXPECT_THROW(matcher().match(frame.left, frame.right, how), Error);
+  how.guide = &guide;
+  const Disparity left = matcher().match(frame.left, frame.right, how);
+  double error = 0;
+  for (int y = 8; y < 88; ++y)
+    for (int x = 24; x < 136; ++x) error += std::abs(left.map.at(y, x) - 8);
+  EXPECT_LT(error / (80 * 112), 0.5);
+  how.view = View::kRight;
+  EXPECT_TRUE(left.map.same_size(matcher().match(frame.left, frame.right, how).map));
 }
 
 }  // namespace

@@ -1,0 +1,129 @@
+#include "matching/temporal_filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/quantile.h"
+
+namespace nmrf {
+namespace {
+
+constexpr int kMostDifference = 10;      // grey levels: the same point of a surface looks alike
+constexpr int kMostFrames = 4;           // of a mean
+constexpr float kSameSurface = 1;        // px
+constexpr float kTrendRange = 2;         // px: greater differences are errors, not motion
+constexpr int kTrendBlock = 32;          // px
+constexpr std::size_t kTrendLeast = 32;  // differences that a trend rests on
+constexpr float kAging = 1.15f;          // of an expected error, per frame
+
+}  // namespace
+
+const FloatMap& TemporalFilter::moved(const FrameMotion& motion) {
+  const int width = before_.map.width(), height = before_.map.height();
+  moved_.resize(width, height);
+  from_.resize(width, height);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      const auto move = motion.at(y, x);
+      const int v = y + move.y, u = x + move.x;
+      const bool inside = v >= 0 && u >= 0 && v < height && u < width;
+      moved_.at(y, x) = before_.map.at(std::clamp(v, 0, height - 1), std::clamp(u, 0, width - 1));
+      from_.at(y, x) = inside && motion.difference(y, x) <= kMostDifference ? v * width + u : -1;
+    }
+  return moved_;
+}
+
+// Medians of blocks, then means of 3 x 3 of them.
+void TemporalFilter::measure_trend(const Disparity& result) {
+  const int width = result.map.width(), height = result.map.height(),
+            columns = (width + kTrendBlock - 1) / kTrendBlock,
+            rows = (height + kTrendBlock - 1) / kTrendBlock;
+  raw_trend_.resize(columns, rows);
+  trend_.resize(columns, rows);
+  differences_.reserve(kTrendBlock * kTrendBlock / 4);
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      differences_.clear();
+      for (int y = row * kTrendBlock; y < std::min((row + 1) * kTrendBlock, height); y += 2)
+        for (int x = column * kTrendBlock; x < std::min((column + 1) * kTrendBlock, width);
+             x += 2) {
+          const float difference = moved_.at(y, x) - result.map.at(y, x);
+          if (from_.at(y, x) >= 0 && std::abs(difference) < kTrendRange)
+            differences_.push_back(difference);
+        }
+      raw_trend_.at(row, column) =
+          differences_.size() < kTrendLeast ? kInvalidDisparity : quantile(differences_, 0.5);
+    }
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      float sum = 0;
+      int count = 0;
+      for (int y = std::max(row - 1, 0); y <= std::min(row + 1, rows - 1); ++y)
+        for (int x = std::max(column - 1, 0); x <= std::min(column + 1, columns - 1); ++x)
+          if (std::isfinite(raw_trend_.at(y, x))) {
+            sum += raw_trend_.at(y, x);
+            ++count;
+          }
+      trend_.at(row, column) = count > 0 ? sum / static_cast<float>(count) : 0;
+    }
+}
+
+float TemporalFilter::trend_at(int y, int x) const {
+  const float v = (static_cast<float>(y) + 0.5f) / kTrendBlock - 0.5f,
+              u = (static_cast<float>(x) + 0.5f) / kTrendBlock - 0.5f;
+  const int top = static_cast<int>(std::floor(v)), left = static_cast<int>(std::floor(u));
+  const float down = v - static_cast<float>(top), right = u - static_cast<float>(left);
+  auto at = [&](int row, int column) {
+    return trend_.at(std::clamp(row, 0, trend_.height() - 1),
+                     std::clamp(column, 0, trend_.width() - 1));
+  };
+  const float above = at(top, left) + right * (at(top, left + 1) - at(top, left)),
+              below = at(top + 1, left) + right * (at(top + 1, left + 1) - at(top + 1, left));
+  return above + down * (below - above);
+}
+
+void TemporalFilter::apply(Disparity& result) {
+  const int width = result.map.width(), height = result.map.height();
+  measure_trend(result);
+  next_averaged_.resize(width, height);
+  const bool known_errors =
+      result.expected_error.same_size(result.map) && before_.expected_error.same_size(result.map);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      std::uint8_t& frames = next_averaged_.at(y, x);
+      frames = 1;
+      const std::int32_t from = from_.at(y, x);
+      if (from < 0) continue;
+      const float old = std::max(0.0f, moved_.at(y, x) - trend_at(y, x));
+      float& own = result.map.at(y, x);
+      const float difference = old - own;
+      if (!std::isfinite(difference)) continue;
+      if (std::abs(difference) <= kSameSurface) {
+        const int count = std::min<int>(averaged_.data()[from] + 1, kMostFrames);
+        own += difference * static_cast<float>(count - 1) / static_cast<float>(count);
+        frames = static_cast<std::uint8_t>(count);
+      } else if (known_errors) {
+        const float aged = kAging * before_.expected_error.data()[from];
+        if (!(aged < result.expected_error.at(y, x))) continue;
+        own = old;
+        frames = averaged_.data()[from];
+        result.expected_error.at(y, x) = aged;
+        result.confidence.at(y, x) = before_.confidence.data()[from];
+        result.confidence3.at(y, x) = before_.confidence3.data()[from];
+      }
+    }
+  std::swap(averaged_, next_averaged_);
+}
+
+void TemporalFilter::remember(const Disparity& result) {
+  if (!averaged_.same_size(result.map) || !before_.map.same_size(result.map)) {
+    averaged_.resize(result.map.width(), result.map.height());
+    std::fill(averaged_.begin(), averaged_.end(), std::uint8_t{1});
+  }
+  before_.map = result.map;
+  before_.confidence = result.confidence;
+  before_.confidence3 = result.confidence3;
+  before_.expected_error = result.expected_error;
+}
+
+}  // namespace nmrf

@@ -1,0 +1,42 @@
+// Averages disparities along the motion of the image, so that static surfaces do not flicker.
+#pragma once
+
+#include <vector>
+
+#include "matching/frame_motion.h"
+#include "nmrf/disparity.h"
+
+namespace nmrf {
+
+// Keeps its working memory: nothing is allocated for a size seen before.
+class TemporalFilter {
+ public:
+  void restart() { before_.map.resize(0, 0); }
+  // A frame of this size can be continued.
+  bool ready(int width, int height) const {
+    return before_.map.width() == width && before_.map.height() == height;
+  }
+  // The map of the frame before, moved to where the image is now: a guide for the next one.
+  const FloatMap& moved(const FrameMotion& motion);
+  // After moved(): where the images agree and the new disparity differs by no more than a pixel
+  // from the old one, apart from what the surroundings changed by (surfaces come nearer), it
+  // becomes the mean of the last frames. Where it differs by more, the one with the smaller
+  // expected error stays.
+  void apply(Disparity& result);
+  // Remembers a result for the next frame.
+  void remember(const Disparity& result);
+
+ private:
+  void measure_trend(const Disparity& result);
+  float trend_at(int y, int x) const;
+
+  Disparity before_;            // map, confidence, confidence3, expected_error
+  ByteMap averaged_;            // frames in each of its pixels
+  FloatMap moved_;              // +infinity where it came from outside
+  Map<std::int32_t> from_;      // the pixel it came from; -1: the images differ there
+  FloatMap trend_, raw_trend_;  // per block of kTrendBlock: what old disparities have more, px
+  ByteMap next_averaged_;
+  std::vector<float> differences_;
+};
+
+}  // namespace nmrf
