@@ -130,8 +130,7 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
   out.disparity = context.take(height * width);
   if (refinements_.empty()) {
     context.share(height * width, 4096, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i)
-        out.disparity.data()[i] = 8 * out.winner.data()[i];
+      for (std::int64_t i = begin; i < end; ++i) out.disparity.data()[i] = 8 * out.winner.data()[i];
     });
     return out;
   }
