@@ -70,6 +70,7 @@ NMRF_API nmrf_status nmrf_io_write_depth(nmrf_io* io, const char* path, const nm
 typedef struct nmrf_point {
   float x, y, z;
   uint8_t red, green, blue, reserved;
+  float normal[3]; /* of the surface, towards the camera; zeros: unknown */
 } nmrf_point;
 
 typedef struct nmrf_cloud_options {

@@ -22,7 +22,8 @@ namespace {
 
 // The points are handed out as they are.
 static_assert(sizeof(Point) == sizeof(nmrf_point) &&
-              offsetof(Point, rgb) == offsetof(nmrf_point, red));
+              offsetof(Point, rgb) == offsetof(nmrf_point, red) &&
+              offsetof(Point, normal) == offsetof(nmrf_point, normal));
 
 const char* path_of(const char* path) {
   check(path != nullptr, ErrorKind::kUsage, "the path is NULL");
