@@ -1,6 +1,6 @@
 // The library behind promises: one worker, loaded on first use and replaced when a call is cancelled.
 
-const BYTES_PER_PIXEL = 260;  // working memory of a match, measured: docs/performance.md
+const BYTES_PER_PIXEL = 310;  // working memory of a match, 94 MB at 640 x 480: docs/performance.md
 const LEAST_PIXELS = 32 * 32;
 
 // Threads of this page: ?threads=N overrules; one without shared memory.
@@ -10,7 +10,7 @@ export function threadsToUse() {
   return Math.min(16, wanted >= 1 ? Math.floor(wanted) : navigator.hardwareConcurrency || 1);
 }
 
-// How many pixels this device is trusted with: an eighth of its memory, 0.5 to 1 GB.
+// How many pixels this device is trusted with: an eighth of its memory, 0.25 to 1 GB.
 export function mostPixels() {
   const wanted = Number(new URLSearchParams(location.search).get('pixels'));
   if (wanted >= LEAST_PIXELS) return wanted;
