@@ -2,16 +2,17 @@
 # make test     build everything and run all tests. Installs all packages.
 # make build    only build; the command is build/release/nmrf
 # make install  build and install (DESTDIR, PREFIX=/usr/local)
-# make asan     the tests under the address and undefined-behaviour sanitizers
+# make asan     the tests under the address and undefined-behaviour sanitizers; make tsan: threads
+# make fuzz     a minute of every fuzz target
 # make python   the Python package as a wheel, into out/python
-# Only demo, test and python call the package manager, and say so. PRESET=runtime builds no more than matching
+# Only demo, test, fuzz and python call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan lint install python clean
+.PHONY: demo test build asan tsan fuzz lint install python clean
 
 demo:
 	scripts/setup runtime
@@ -21,9 +22,9 @@ demo:
 
 test:
 	scripts/setup all
-	cmake --preset $(PRESET) -DNMRF_BUILD_TESTS=ON
+	cmake --preset $(PRESET) -DNMRF_BUILD_TESTS=ON $(FLAGS)
 	cmake --build --preset $(PRESET)
-	cd $(BUILD) && ctest --output-on-failure
+	scripts/test $(BUILD)
 
 build:
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET) || \
@@ -33,7 +34,16 @@ build:
 asan:
 	cmake --preset asan
 	cmake --build --preset asan
-	cd build/asan && ctest --output-on-failure
+	scripts/test build/asan
+
+tsan:
+	cmake --preset tsan
+	cmake --build --preset tsan
+	scripts/test build/tsan
+
+fuzz:
+	scripts/setup ci
+	scripts/fuzz 60
 
 lint:
 	scripts/lint

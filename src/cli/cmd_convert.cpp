@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/model_access.h"
@@ -32,6 +33,11 @@ int cmd_convert(int argc, char** argv) {
 
   check(std::filesystem::path(output).extension() == ".safetensors", ErrorKind::kUsage,
         "{}: a model is written as .safetensors; give it a name that ends so", output);
+
+  std::error_code not_there;
+  check(!std::filesystem::equivalent(input, output, not_there), ErrorKind::kUsage,
+        "{}: is the file to convert; it would be overwritten. Give the new model another name.",
+        output);
 
   const ModelContent model = read_model(input, set);
   const LoadReport& report = model.report;

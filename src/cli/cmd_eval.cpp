@@ -320,6 +320,13 @@ int cmd_eval(int argc, char** argv) {
       log_info("report: {}", page.string());
     }
   }
+  for (const auto& set : results)
+    check(set.methods.empty() || set.methods[0].images.empty() ||
+              set.without_truth() < set.methods[0].images.size(),
+          ErrorKind::kInput,
+          "{}: none of its {} images has a pixel with valid truth, so nothing was measured. Look "
+          "into its disparity files (0 and infinity mean unknown), and at --max-truth.",
+          set.set.label, set.images);
   check(failures == 0, ErrorKind::kInput, "{} results are missing, as these pairs failed:{}",
         failures, failed);
   return 0;

@@ -12,6 +12,7 @@
 #include <regex>
 
 #include "core/check.h"
+#include "core/closest.h"
 #include "core/cores.h"
 #include "nmrf/log.h"
 
@@ -23,6 +24,22 @@ volatile std::sig_atomic_t g_signals = 0;
 void on_signal(int) {
   if (g_signals) _exit(kExitInterrupted);
   g_signals = 1;
+}
+
+// What to say of the first long option that the command does not have; empty when all are known.
+std::string unknown_option(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i], name = word.substr(0, word.find('='));
+    if (word == "--") break;
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end())
+      continue;
+    return fmt::format("{}: there is no option {}; did you mean {}? {} --help lists all",
+                       app.get_name(), name, closest(name, known), app.get_name());
+  }
+  return {};
 }
 
 }  // namespace
@@ -64,6 +81,10 @@ int parse(CLI::App& app, int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const bool help = error.get_exit_code() == 0;
+    if (const std::string unknown = help ? "" : unknown_option(app, argc, argv); !unknown.empty()) {
+      std::fprintf(stderr, "%s\n", unknown.c_str());
+      return 2;
+    }
     app.exit(error, std::cout, std::cerr);
     return help ? 0 : 2;
   }

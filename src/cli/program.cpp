@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/check.h"
+#include "core/closest.h"
 #include "nmrf/version.h"
 
 namespace nmrf::cli {
@@ -101,7 +102,10 @@ int run(const Program& program, int argc, char** argv) {
   for (const auto& command : kCommands)
     if (first == command.name && command.program != program.name)
       hand_over(command.program, argc - 1, argv + 1);
-  fail(ErrorKind::kUsage, "there is no command '{}'; nmrf --help lists them", first);
+  std::vector<std::string> names;
+  for (const auto& command : kCommands) names.emplace_back(command.name);
+  fail(ErrorKind::kUsage, "there is no command '{}'; did you mean '{}'? nmrf --help lists them all",
+       first, closest(first, names));
 }
 
 }  // namespace
@@ -131,16 +135,28 @@ void hand_over(const char* program, int argc, char** argv) {
   fail(ErrorKind::kFailure, "{}: cannot be started: {}", path, std::strerror(errno));
 }
 
+namespace {
+
+// Ends without the exit handlers of libtorch's BLAS, which retries for minutes to get the memory
+// that is not there.
+int out_of_memory() {
+  std::fflush(stdout);
+  if (g_libtorch) std::_Exit(static_cast<int>(ErrorKind::kDevice));
+  return static_cast<int>(ErrorKind::kDevice);
+}
+
+}  // namespace
+
 int run_program(const Program& program, int argc, char** argv) {
   g_libtorch = program.libtorch;
   try {
     return run(program, argc, argv);
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", in_options(error.what()).c_str());
-    return error.exit_code();
+    return error.kind() == ErrorKind::kDevice ? out_of_memory() : error.exit_code();
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "error: out of memory; try --scale 0.5\n");
-    return static_cast<int>(ErrorKind::kDevice);
+    return out_of_memory();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return static_cast<int>(ErrorKind::kFailure);

@@ -42,6 +42,7 @@ struct DatasetOptions {
   double divisor = 0;    // of integer disparity files; 0 = the data set's own
   TruthDensity truth = TruthDensity::kAuto;
   double max_disparity = 0;  // 0 = the data set's own
+  bool needs_truth = true;   // leave out pairs without truth; no setting, submissions clear it
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {

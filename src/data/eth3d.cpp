@@ -13,7 +13,7 @@ Refs eth3d(const DatasetOptions& options) {
   fs::path base = test ? scan::child(root, {"two_view_testing", "two_view_test"})
                        : scan::child(root, {"two_view_training"});
   if (base.empty()) base = root / (test ? "two_view_testing" : "two_view_training");
-  scan::Collector out(options, !test);
+  scan::Collector out(options, !test && options.needs_truth);
   out.looked_for((base / "*/im0.png").string());
   for (const auto& scene : scan::folder_names(base)) {
     fs::path images = base / scene;

@@ -130,7 +130,7 @@ Refs middeval3(const DatasetOptions& options, char size) {
   bool test = options.split == "test";
   fs::path base = tree(options, "MiddEval3");
   std::string folder = (test ? "test" : "training") + std::string(1, size);
-  scan::Collector out(options, !test);
+  scan::Collector out(options, !test && options.needs_truth);
   out.looked_for((base / folder / "*/im0.png").string());
   for (const auto& scene : scan::folder_names(base / folder)) {
     fs::path images = base / folder / scene;

@@ -98,13 +98,15 @@ cv::Mat nonzero_mask(const fs::path& path) {
   return mask;
 }
 
-cv::Mat read_noc(const SampleRef& ref, const cv::Mat& disparity) {
+// `known` receives the truth of the visible pixels where it lies in a file of its own.
+cv::Mat read_noc(const SampleRef& ref, const cv::Mat& disparity, cv::Mat& known) {
   if (ref.noc_coding == NocCoding::kSameAsTruth) return known_mask(disparity);
   cv::Mat all(disparity.size(), CV_8UC1, cv::Scalar(255));
   for (const auto& path : ref.noc) {
     cv::Mat one;
     if (ref.noc_coding == NocCoding::kKnown) {
-      one = known_mask(read_disparity_mat(path));
+      known = read_truth(path, ref.coding);
+      one = known_mask(known);
     } else if (ref.noc_coding == NocCoding::kZeroVisible) {
       one = ~nonzero_mask(path);
     } else {
@@ -143,7 +145,7 @@ Sample load_sample(const SampleRef& ref) {
       sample.disparity.setTo(kInvalidDisparity, mask == 0);
     }
     if (!ref.noc.empty() || ref.noc_coding == NocCoding::kSameAsTruth)
-      sample.noc_mask = read_noc(ref, sample.disparity);
+      sample.noc_mask = read_noc(ref, sample.disparity, sample.noc_disparity);
   }
   if (!ref.right_disparity.empty()) {
     sample.right_disparity = read_truth(ref.right_disparity, ref.coding);

@@ -23,6 +23,9 @@ struct Sample {
   // set says nothing about occlusion. Always read together with `disparity`: a 255 does not promise
   // a known disparity.
   cv::Mat noc_mask;
+  // CV_32FC1, as `disparity`: the truth of visible pixels where the data set gives it in files of
+  // its own, whose values may differ (KITTI's disp_noc). Only for evaluation; augment() drops it.
+  cv::Mat noc_disparity;
   // CV_8UC1: 255 on reflecting surfaces with known truth (KITTI 2012); empty when not at hand.
   cv::Mat reflective_mask;
   // CV_32SC1: object ids of the left view. KITTI's obj_map: 0 = background, > 0 = a vehicle.

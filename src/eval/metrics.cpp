@@ -237,6 +237,7 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
         "{}: the predicted disparity is {}x{} and the truth {}x{}", sample.name, predicted.cols,
         predicted.rows, truth.cols, truth.rows);
   check_mask(sample.noc_mask, CV_8UC1, sample, "mask of visible pixels");
+  check_mask(sample.noc_disparity, CV_32FC1, sample, "truth of visible pixels");
   check_mask(sample.reflective_mask, CV_8UC1, sample, "mask of reflecting surfaces");
   check_mask(sample.objects, CV_32SC1, sample, "object map");
   const bool filling = options.holes == Holes::kFill;
@@ -245,9 +246,15 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
       options.holes == Holes::kExclude ? static_cast<float>(truth.cols) : kInvalidLimit;
   const bool objects = options.objects && !sample.objects.empty();
 
+  const auto counts = [&](float t) {
+    return std::isfinite(t) &&
+           !(options.max_disparity > 0 && t >= static_cast<float>(options.max_disparity));
+  };
+
   Region all, noc, occ, bg, fg, refl, noc_bg, noc_fg, noc_refl;
   for (int y = 0; y < truth.rows; ++y) {
     const float* t = truth.ptr<float>(y);
+    const float* t_seen = sample.noc_disparity.empty() ? t : sample.noc_disparity.ptr<float>(y);
     const float* own = predicted.ptr<float>(y);
     const float* value = filled.ptr<float>(y);
     const uchar* seen = sample.noc_mask.empty() ? nullptr : sample.noc_mask.ptr<uchar>(y);
@@ -255,26 +262,27 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
         sample.reflective_mask.empty() ? nullptr : sample.reflective_mask.ptr<uchar>(y);
     const int* object = objects ? sample.objects.ptr<int>(y) : nullptr;
     for (int x = 0; x < truth.cols; ++x) {
-      if (!std::isfinite(t[x])) continue;
-      if (options.max_disparity > 0 && t[x] >= static_cast<float>(options.max_disparity)) continue;
+      const bool known = counts(t[x]);
+      const bool visible = seen && seen[x] == 255 && counts(t_seen[x]);
+      if (!known && !visible) continue;
       const bool has_own = std::isfinite(own[x]) && std::abs(own[x]) <= limit;
       const bool measured = std::isfinite(value[x]) && std::abs(value[x]) <= limit;
       float d = value[x];
       if (options.clip > 0) d = std::clamp(d, 0.0f, static_cast<float>(options.clip));
-      const float error = std::abs(d - t[x]);
-      auto add = [&](Region& region) {
-        region.add(has_own, measured, error, t[x], options.error_cap);
+      auto add = [&](Region& region, float against) {
+        region.add(has_own, measured, std::abs(d - against), against, options.error_cap);
       };
-      add(all);
-      const bool visible = seen && seen[x] == 255;
-      if (seen) add(visible ? noc : occ);
-      if (object) {
-        add(object[x] == 0 ? bg : fg);
-        if (visible) add(object[x] == 0 ? noc_bg : noc_fg);
+      const bool reflecting = mirror && mirror[x] == 255;
+      if (known) {
+        add(all, t[x]);
+        if (seen && !visible) add(occ, t[x]);
+        if (object) add(object[x] == 0 ? bg : fg, t[x]);
+        if (reflecting) add(refl, t[x]);
       }
-      if (mirror && mirror[x] == 255) {
-        add(refl);
-        if (visible) add(noc_refl);
+      if (visible) {
+        add(noc, t_seen[x]);
+        if (object) add(object[x] == 0 ? noc_bg : noc_fg, t_seen[x]);
+        if (reflecting) add(noc_refl, t_seen[x]);
       }
     }
   }

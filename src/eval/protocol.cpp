@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <map>
 
 #include "core/check.h"
@@ -125,7 +126,13 @@ EvalSet open_eval_set(const std::string& spec, const std::string& root) {
     } catch (const Error& error) {
       fail(ErrorKind::kUsage, "data set '{}': {}", spec, error.what());
     }
-    if (!setting.starts_with("root=")) set.label += "-" + setting.substr(setting.find('=') + 1);
+    const auto equals = setting.find('=');
+    const std::string key = setting.substr(0, equals), value = setting.substr(equals + 1);
+    // A list goes by its file's name: its folders say nothing about the result.
+    if (key == "list")
+      set.label += "-" + std::filesystem::path(value).filename().string();
+    else if (key != "root")
+      set.label += "-" + value;
   }
   set.label = tidy(set.label);
   set.protocol = default_protocol(set.options.name);

@@ -1,5 +1,6 @@
 #include "eval/runner.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -182,6 +183,15 @@ std::size_t SetResults::failures() const {
   return count;
 }
 
+std::size_t SetResults::without_truth() const {
+  if (methods.empty()) return 0;
+  return static_cast<std::size_t>(
+      std::count_if(methods[0].images.begin(), methods[0].images.end(), [](const auto& image) {
+        const auto all = image.regions.find("all");
+        return all == image.regions.end() || all->second.pixels == 0;
+      }));
+}
+
 SetResults evaluate(const EvalSet& set, const std::vector<const Method*>& methods,
                     const RunOptions& options) {
   check(options.shard.world == 1 || !options.folder.empty(), ErrorKind::kUsage,
@@ -192,9 +202,10 @@ SetResults evaluate(const EvalSet& set, const std::vector<const Method*>& method
   const std::size_t begin = std::min(options.first, data.size());
   const std::size_t end = begin + std::min(options.count, data.size() - begin);
 
-  const std::string about =
-      to_json_object(set.options).dump() + to_json_object(set.protocol.metrics).dump() +
-      (set.protocol.clip_to_ndisp ? "clip" : "") + (options.modals ? "modals" : "");
+  const std::string about = to_json_object(set.options).dump() +
+                            to_json_object(set.protocol.metrics).dump() +
+                            (set.protocol.clip_to_ndisp ? "clip" : "") +
+                            (options.modals ? "modals" : "") + "noc truth of its own";
   std::vector<ResultStore> stores;
   for (const Method* method : methods)
     stores.emplace_back(options.folder, set.label, method->name(), method->identity() + about);

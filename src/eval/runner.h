@@ -53,6 +53,7 @@ struct SetResults {
   std::size_t images = 0;        // asked for
   bool complete() const;         // nothing is missing
   std::size_t failures() const;
+  std::size_t without_truth() const;  // finished images that had no pixel to compare
 };
 
 // Evaluates all methods on this process's share, then collects what other processes have stored.

@@ -42,6 +42,7 @@ std::vector<SampleRef> open_half(const SubmissionOptions& options, const std::st
   data.name = dataset;
   data.root = options.root;
   data.split = split;
+  data.needs_truth = false;
   try {
     return open_dataset(data)->refs();
   } catch (const Error& error) {

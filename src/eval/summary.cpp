@@ -175,6 +175,9 @@ std::string describe(const SetResults& results) {
     text += fmt::format(
         "\n{} of {} images have truth for visible pixels only: their 'all' is their 'noc'.",
         results.visible_only, results.images);
+  if (const auto empty = results.without_truth(); empty > 0)
+    text += fmt::format("\n{} of {} images have no pixel with valid truth and do not count.", empty,
+                        results.images);
   return text;
 }
 

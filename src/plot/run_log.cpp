@@ -1,5 +1,6 @@
 #include "plot/run_log.h"
 
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -65,8 +66,12 @@ JsonLog::~JsonLog() { std::fclose(file_); }
 
 void JsonLog::write(const nlohmann::json& object) {
   const std::string line = object.dump() + "\n";
-  std::fwrite(line.data(), 1, line.size(), file_);
-  std::fflush(file_);
+  const bool written =
+      std::fwrite(line.data(), 1, line.size(), file_) == line.size() && std::fflush(file_) == 0;
+  if (written || complained_) return;
+  complained_ = true;
+  log_warning("{}: writing failed: {}. The run goes on; its log will have gaps.", kLogName,
+              std::strerror(errno));
 }
 
 RunLog read_run_log(const fs::path& run) {
@@ -90,7 +95,7 @@ RunLog read_run_log(const fs::path& run) {
     const auto step = object.is_object() ? object.find("step") : object.end();
     if (!object.is_object() || step == object.end() || !step->is_number()) {
       // The last line of a run that goes on may not be complete yet.
-      if (lines.peek() == std::char_traits<char>::eof()) break;
+      if (lines.eof() && line.starts_with('{')) break;
       if (unreadable++ == 0) first_bad = number;
       continue;
     }
@@ -99,9 +104,13 @@ RunLog read_run_log(const fs::path& run) {
       if (value.is_number() && name != "step")
         curves[name].emplace_back(step->get<double>(), value.get<double>());
   }
-  if (unreadable > 0)
+  if (unreadable > 0 && !(log.train.empty() && log.validation.empty()))
     log_warning("{}: {} lines are no log entries and were passed over, the first is line {}",
                 path.string(), unreadable, first_bad);
+  check(unreadable == 0 || !log.train.empty() || !log.validation.empty(), ErrorKind::kInput,
+        "{}: is not the log of a run: none of its {} lines is an entry such as {{\"step\": 20, "
+        "\"loss\": 1.5}}. Name the folder of a run (-o of nmrf train) or its {}.",
+        path.string(), number, kLogName);
   check(!log.train.empty() || !log.validation.empty(), ErrorKind::kInput,
         "{}: holds no entry yet; expected lines such as {{\"step\": 20, \"loss\": 1.5}}. A run "
         "writes one every train.log_every updates.",

@@ -24,6 +24,7 @@ class JsonLog {
 
  private:
   std::FILE* file_ = nullptr;
+  bool complained_ = false;
 };
 
 // (update, value), in the order of the log.

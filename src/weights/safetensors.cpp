@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "weights/zip.h"
 
 namespace nmrf {
 namespace {
@@ -16,6 +17,20 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr const char* kMetadata = "__metadata__";
+constexpr const char* kChecksum = "nmrf_crc32";
+constexpr std::string_view kNoChecksum = "00000000";
+
+// Where the digits of the checksum stand in a header, or npos. Within a JSON string the quotes
+// would be escaped, so this finds the key and nothing else.
+std::size_t checksum_place(std::string_view header) {
+  const std::string key = std::string("\"") + kChecksum + "\":\"";
+  const std::size_t at = header.find(key);
+  return at == std::string_view::npos ? at : at + key.size();
+}
+
+std::span<const std::uint8_t> bytes_in(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 // One entry of the header as it is written, before it is checked against the file.
 struct Entry {
@@ -218,6 +233,27 @@ void check_cover(const std::string& file, std::vector<Entry>& entries, std::uint
   if (end != size) broken(file, "{} bytes follow the header and the arrays take {}", size, end);
 }
 
+// The file's bytes are those that were written: their CRC-32, taken with zeros for the digits of
+// the checksum itself. Takes the checksum out of the metadata; files of other programs have none.
+void check_bytes(const FileBytes& file, std::string_view header,
+                 std::map<std::string, std::string>& metadata) {
+  const auto stored = metadata.extract(kChecksum);
+  if (stored.empty()) return;
+  const std::size_t at = checksum_place(header);
+  std::string sum;
+  if (at != std::string_view::npos && stored.mapped().size() == kNoChecksum.size()) {
+    const auto digits = kLengthBytes + at, end = digits + kNoChecksum.size();
+    std::uint32_t crc = crc32(file.bytes.first(digits));
+    crc = crc32(bytes_in(kNoChecksum), crc);
+    sum = fmt::format("{:08x}", crc32(file.bytes.subspan(end), crc));
+  }
+  check(sum == stored.mapped(), ErrorKind::kModel,
+        "{}: is damaged: its bytes do not give the checksum that was written with them. Copy or "
+        "download it again. (If another program changed it on purpose, it should drop the key "
+        "'{}' from the metadata.)",
+        file.name, kChecksum);
+}
+
 }  // namespace
 
 TensorFile read_safetensors(const FileBytes& file) {
@@ -238,6 +274,7 @@ TensorFile read_safetensors(const FileBytes& file) {
   TensorFile result;
   result.format = "safetensors";
   result.metadata = std::move(header.metadata);
+  check_bytes(file, {reinterpret_cast<const char*>(text.data()), text.size()}, result.metadata);
   result.storage = file.owner;
   result.tensors.reserve(header.entries.size());
   for (const Entry& entry : header.entries)
@@ -262,7 +299,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
   });
 
   json header = json::object();  // keeps its keys sorted
-  if (!metadata.empty()) header[kMetadata] = metadata;
+  header[kMetadata] = metadata;
+  header[kMetadata][kChecksum] = kNoChecksum;
   std::uint64_t offset = 0;
   for (const StoredTensor* tensor : order) {
     check(tensor->name != kMetadata && !header.contains(tensor->name), ErrorKind::kModel,
@@ -284,8 +322,13 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Stored
   check(text.size() <= kMaxHeader, ErrorKind::kModel,
         "{}: the header of {} bytes would be over 100 MB", path.string(), text.size());
 
-  AtomicFile file(path);
   const std::uint64_t length = text.size();
+  std::uint32_t crc = crc32({reinterpret_cast<const std::uint8_t*>(&length), sizeof length});
+  crc = crc32(bytes_in(text), crc);
+  for (const StoredTensor* tensor : order) crc = crc32(tensor->data, crc);
+  text.replace(checksum_place(text), kNoChecksum.size(), fmt::format("{:08x}", crc));
+
+  AtomicFile file(path);
   file.write(&length, sizeof length);
   file.write(text);
   for (const StoredTensor* tensor : order) file.write(tensor->data.data(), tensor->data.size());

@@ -17,7 +17,8 @@ namespace nmrf {
 
 // The tensors in the order of the header, pointing into the file. Every rule of the format is
 // checked: the header's length, its JSON (no name or key twice), types, sizes against shapes, and
-// that the arrays cover the rest of the file without holes or overlaps. Errors: kModel.
+// that the arrays cover the rest of the file without holes or overlaps. A file written here
+// carries a CRC-32 of itself in its metadata, which must agree. Errors: kModel.
 TensorFile read_safetensors(const FileBytes& file);
 
 // Writes the file atomically. The header is sorted by name and padded to 8 bytes, and arrays of

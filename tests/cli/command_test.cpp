@@ -1,4 +1,5 @@
 // The manners of the command: help, usage errors, exit codes, untouched files.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include "cli/run.h"
 #include "core/file.h"
 #include "nmrf/version.h"
+#include "support/sanitized.h"
 
 namespace nmrf::test {
 namespace {
@@ -38,7 +40,9 @@ TEST(Command, UsageErrors) {
   };
   const std::vector<Mistake> mistakes{
       {{}, "Commands"},
-      {{"mach"}, "no command 'mach'"},
+      {{"mach"}, "no command 'mach'; did you mean 'match'?"},
+      {{"match", l, r, "--outptu", "x"}, "no option --outptu; did you mean --output?"},
+      {{"match", l, r, "--ouput=x"}, "no option --ouput; did you mean --output?"},
       {{"match"}, "no input"},
       {{"match", l}, "needs a right image"},
       {{"match", l, r, r}, ""},
@@ -192,6 +196,10 @@ TEST(Command, ProgramsThatAreNotInstalled) {
     EXPECT_TRUE(contains(run.err, item.remedy)) << run.err;
   }
   EXPECT_TRUE(contains(nmrf({"--help"}, alone).out, "needs nmrf-train, not installed"));
+  // Nor does it find the model of the tree that it was built in.
+  const Outcome no_model = nmrf({"match", l, r, "-o", d}, alone);
+  EXPECT_EQ(no_model.code, 4) << no_model.err;
+  EXPECT_TRUE(contains(no_model.err, "--model FILE")) << no_model.err;
   EXPECT_EQ(nmrf(match_line({l, r, "-o", d}), alone).code, 0) << "matching needs no other program";
 }
 
@@ -258,6 +266,23 @@ TEST(Command, FailureKeepsWhatWasThere) {
   EXPECT_EQ(read_file(folder / "l.png"), before);
   EXPECT_EQ(names_in(folder.path()),
             (std::vector<std::string>{"bad.png", "d.pfm", "l.png", "r.png"}));
+}
+
+// The process ends after the message; it used to hang in the exit handlers of a BLAS.
+TEST(Command, OutOfMemory) {
+  if (kSanitized)
+    GTEST_SKIP() << "skipped: sanitizers need more address space than is allowed here";
+  TempFolder folder;
+  write_image(folder / "l.png", Image(4000, 3000).view());
+  write_image(folder / "r.png", Image(4000, 3000).view());
+  const std::string line = fmt::format(
+      "ulimit -v 700000; exec timeout 300 {} match {} {} -o {} --model formula:fast --scale 1 -j 1",
+      NMRF_COMMAND, (folder / "l.png").string(), (folder / "r.png").string(),
+      (folder / "d.pfm").string());
+  const Outcome run = nmrf({"-c", line}, {.program = "/bin/sh"});
+  EXPECT_EQ(run.code, 5) << run.err;
+  EXPECT_TRUE(contains(run.err, "not enough memory")) << run.err;
+  EXPECT_FALSE(fs::exists(folder / "d.pfm"));
 }
 
 TEST(Command, AFullStdoutIsAFailure) {

@@ -5,6 +5,7 @@
 
 #include "cli/run.h"
 #include "core/file.h"
+#include "nmrf/disparity.h"
 
 namespace nmrf::test {
 namespace {
@@ -101,6 +102,22 @@ TEST(Eval, AFailedPairIsListed) {
   EXPECT_TRUE(contains(run.err, "list.txt, sgbm, l1")) << run.err;
   EXPECT_TRUE(contains(run.out, "FAILED l1")) << run.out;
   EXPECT_TRUE(contains(run.out, "epe [px]"));  // the others are evaluated
+}
+
+TEST(Eval, TruthWithoutAValidPixel) {
+  TempFolder folder;
+  const auto list = put_list(folder.path(), 2);
+  const std::vector<std::string> line{"eval", "--model", "none", "--baseline",
+                                      "sgbm", "--list",  list};
+  write_disparity(folder / "d0.pfm", FloatMap(kWidth, kHeight, kInvalidDisparity));
+  const Outcome one = nmrf(line);
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_TRUE(contains(one.out, "1 of 2 images have no pixel with valid truth")) << one.out;
+  EXPECT_TRUE(contains(one.out, "list-list.txt: 2 images")) << "the list's name, not its folders";
+  write_disparity(folder / "d1.pfm", FloatMap(kWidth, kHeight, kInvalidDisparity));
+  const Outcome none = nmrf(line);
+  EXPECT_EQ(none.code, 3);
+  EXPECT_TRUE(contains(none.err, "none of its 2 images has a pixel with valid truth")) << none.err;
 }
 
 TEST(Eval, Mistakes) {

@@ -52,6 +52,20 @@ TEST(Info, SwitchesChangeTheCounts) {
 }
 
 // A small model file of ours, made with the library's writer: formula weights are not on disk.
+TEST(Convert, TheInputIsNotOverwritten) {
+  TempFolder folder;
+  const fs::path model = folder / "m.safetensors";
+  fs::copy_file(std::string(NMRF_SOURCE_DIR) + "/models/nmrf-fast.safetensors", model);
+  fs::create_symlink(model, folder / "link.safetensors");
+  const std::string before = read_file(model);
+  for (const fs::path& output : {model, folder / "link.safetensors", folder / "./m.safetensors"}) {
+    const Outcome run = nmrf({"convert", model, output});
+    EXPECT_EQ(run.code, 2) << run.err;
+    EXPECT_TRUE(contains(run.err, "would be overwritten")) << run.err;
+  }
+  EXPECT_EQ(read_file(model), before);
+}
+
 TEST(Convert, ForeignAndDamagedFiles) {
   TempFolder folder;
   const std::string made = folder / "out.safetensors";

@@ -41,6 +41,9 @@ TEST(Synth, Mistakes) {
   EXPECT_EQ(alone.code, 2);
   EXPECT_TRUE(contains(alone.err, "--statistics")) << alone.err;
   EXPECT_EQ(nmrf({"synth"}).code, 2);
+  const Outcome negative = nmrf({"synth", folder / "tree", "--max-disp", "-4"});
+  EXPECT_EQ(negative.code, 2);
+  EXPECT_TRUE(contains(negative.err, "--max-disp")) << negative.err;
   EXPECT_EQ(nmrf({"synth", "--statistics", "0"}).code, 2);
   EXPECT_EQ(nmrf({"synth", "--statistics", "1", "--set", "detail=2"}).code, 2);
   const Outcome missing = nmrf({"synth", "--statistics", "1", "--list", folder / "no.txt"});

@@ -43,6 +43,7 @@ TEST(Kitti2015, SplitsTruthAndMasks) {
   EXPECT_TRUE(sample.sparse);
   EXPECT_EQ(sample.noc_mask.at<std::uint8_t>(0, 0), 0);
   EXPECT_EQ(sample.noc_mask.at<std::uint8_t>(1, 1), 255);
+  EXPECT_EQ(sample.noc_disparity.at<float>(1, 1), 1) << "its own value, not that of disp_occ_0";
   EXPECT_EQ(sample.objects.at<int>(1, 1), 2);
   EXPECT_TRUE(all->load(2).noc_mask.empty()) << "nothing is known about occlusion there";
 

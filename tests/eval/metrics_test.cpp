@@ -158,6 +158,21 @@ TEST(Metrics, RegionsSplitThePixels) {
   }
 }
 
+// KITTI's disp_noc differs from disp_occ in places; its kit compares visible pixels with the
+// former.
+TEST(Metrics, VisiblePixelsHaveATruthOfTheirOwn) {
+  Sample sample = with_truth(row_of({100, 100, 100, kHole}));
+  sample.noc_disparity = row_of({100, 104, kHole, 50});
+  sample.noc_mask = (cv::Mat_<uchar>(1, 4) << 255, 255, 0, 255);
+  const auto r = measure(row_of({104.5f, 104.5f, 100, 60}), sample, {});
+  EXPECT_EQ(r.at("all").pixels, 3);
+  EXPECT_NEAR(value(r, "all", "epe"), 9.0 / 3, 1e-6);
+  EXPECT_EQ(r.at("noc").pixels, 3) << "those of disp_noc, where disp_occ is unknown too";
+  EXPECT_NEAR(value(r, "noc", "epe"), (4.5 + 0.5 + 10) / 3, 1e-6);
+  EXPECT_EQ(r.at("noc").d1, 1);
+  EXPECT_EQ(r.at("occ").pixels, 1);
+}
+
 // Everything from scratch, one metric at a time.
 struct Slow {
   std::vector<double> errors, truths;

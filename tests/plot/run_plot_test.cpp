@@ -82,7 +82,11 @@ TEST(RunLog, WhatIsNoRunIsRefused) {
   write_file(folder / "log.jsonl", "");
   test::error_of(ErrorKind::kInput, [&] { read_run_log(folder.path()); });
   write_file(folder / "log.jsonl", "[1, 2]\nnothing\n{\"step\": \"one\"}\n\n");
-  test::error_of(ErrorKind::kInput, [&] { read_run_log(folder.path()); });
+  message = test::error_of(ErrorKind::kInput, [&] { read_run_log(folder.path()); });
+  EXPECT_NE(message.find("is not the log of a run"), std::string::npos) << message;
+  write_file(folder / "log.jsonl", std::string("\x89PNG\r\n\x1a\n\0\0", 10));
+  message = test::error_of(ErrorKind::kInput, [&] { read_run_log(folder.path()); });
+  EXPECT_NE(message.find("is not the log of a run"), std::string::npos) << message;
 }
 
 std::vector<std::string> titles(const ChartSheet& sheet) {

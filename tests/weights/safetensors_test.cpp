@@ -203,7 +203,7 @@ TEST(Safetensors, WrittenHeaderKeepsTheRules) {
   EXPECT_EQ(length % 8, 0u);
   EXPECT_EQ(bytes[8], '{');
   const auto header = nlohmann::json::parse(bytes.substr(8, length));
-  EXPECT_FALSE(header.contains("__metadata__"));
+  EXPECT_EQ(header["__metadata__"].size(), 1u) << "the checksum alone";
   EXPECT_EQ(header["h"]["dtype"], "F16");
   EXPECT_EQ(header["h"]["shape"], nlohmann::json({3, 1, 5}));
   EXPECT_EQ(header["scalar"]["shape"], nlohmann::json::array());
@@ -226,6 +226,31 @@ TEST(Safetensors, WriterRefusesWhatCannotBeRead) {
   expect_contains(write({{"a", DType::kF32, {-1}, {}}}, {}), "has 0 bytes");
   expect_contains(write({{"\xff", DType::kF32, {1}, bytes_in(four)}}, {}), "not UTF-8");
   expect_contains(write({good}, {{"key", "\xc3"}}), "not UTF-8");
+}
+
+// Every bit of a file written here counts, but for the checksum's own key.
+TEST(Safetensors, AFlippedBitIsFound) {
+  test::TempFolder folder;
+  const std::string values = test::floats({1, 2, 3, 4});
+  const std::vector<StoredTensor> tensors = {{"w", DType::kF32, {4}, bytes_in(values)}};
+  write_safetensors(folder / "m.safetensors", tensors, {{"step", "12"}});
+  const std::string sound = read_file(folder / "m.safetensors");
+  const TensorFile file = read_safetensors(file_of(sound));
+  EXPECT_EQ(file.metadata, (std::map<std::string, std::string>{{"step", "12"}}));
+  const std::size_t key = sound.find("nmrf_crc32");
+  ASSERT_NE(key, std::string::npos);
+  for (std::size_t at = 0; at < sound.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      if (at >= key && at < key + 10) continue;
+      std::string bytes = sound;
+      bytes[at] = static_cast<char>(bytes[at] ^ 1 << bit);
+      refusal(bytes);
+    }
+  std::string changed = sound;
+  changed.back() ^= 1;
+  expect_contains(refusal(changed), "is damaged");
+  changed.replace(key, 10, "some_notes");
+  EXPECT_NO_THROW(read_safetensors(file_of(changed))) << "files of other programs have none";
 }
 
 }  // namespace
