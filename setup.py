@@ -31,7 +31,7 @@ class CMakeBuild(build_ext):
         build = pathlib.Path(self.build_temp).resolve()
         target = pathlib.Path(self.build_lib).resolve()
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        off = ["-DNMRF_BUILD_%s=OFF" % part for part in ("EVAL", "SYNTH", "TRAIN", "TESTS")]
+        off = ["-DNMRF_BUILD_%s=OFF" % part for part in ("EVAL", "SYNTH", "EXPORT", "TRAIN", "TESTS")]
         configure = ["cmake", "-S", ROOT, "-B", build, *generator, *off, *pybind11_folder()]
         configure += ["-DCMAKE_BUILD_TYPE=Release", "-DNMRF_BUILD_PYTHON=ON"]
         configure += ["-DNMRF_PYTHON_WHEEL=ON", "-DPython_EXECUTABLE=" + sys.executable]
