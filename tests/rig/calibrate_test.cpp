@@ -1,6 +1,7 @@
 // Rendered boards: the calibration must find the rig that saw them.
 #include "rig/calibrate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <opencv2/aruco/charuco.hpp>
