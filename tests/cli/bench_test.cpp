@@ -44,9 +44,9 @@ TEST(Bench, ArithmeticAndInstructionSet) {
   };
   for (const char* precision : {"float32", "int8"}) {
     const auto object = bench(precision, "sse4");
-    EXPECT_EQ(object["arithmetic"], precision);
+    EXPECT_EQ(object["arithmetic"].get<std::string>(), precision);
 #if defined(__x86_64__)
-    EXPECT_EQ(object["simd"], "SSE4");
+    EXPECT_EQ(object["simd"].get<std::string>(), "SSE4");
 #endif
   }
   EXPECT_EQ(nmrf({"bench", "--precision", "int4"}).code, 2);
