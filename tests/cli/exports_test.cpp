@@ -134,7 +134,7 @@ TEST_F(Exports, PagesForABrowser) {
   EXPECT_TRUE(contains(at_once, "\"calibration\":{"));
   EXPECT_TRUE(contains(at_once, "\"confidence\":\""));
   // Nothing is fetched from anywhere.
-  for (const char* address : {"src=\"", "href=\"", "import ", "https://"})
+  for (const char* address : {"src=\"", "href=\"", "\nimport ", "https://"})
     EXPECT_FALSE(contains(at_once, address)) << address;
   fs::remove(path("out/l_view.html"));
   Outcome done = nmrf({"view", path("out"), "--left", path("l.png")});

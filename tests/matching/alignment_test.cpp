@@ -90,10 +90,10 @@ TEST(Alignment, NoneLeavesTheImageAsItIs) {
 
 TEST(Alignment, IsMeasuredToAFractionOfAPixel) {
   const auto [left, right] = slanted_plane(640, 400, 30);
-  const std::vector<Alignment> errors{{1, 0, 0, 0},    {-2.3, 0, 0, 0},       {0.7, 0, 0, 0},
-                                      {15, 0, 0, 0},   {0.5, 0.008, 0, 0},    {0, -0.02, 0, 0},
-                                      {1, 0, 0.01, 0}, {-1, 0.01, -0.008, 0}, {2, 0.005, 0, 2.5e-5},
-                                      {0, 0, 0, -4e-5}};
+  const std::vector<Alignment> errors{{1, 0, 0, 0},      {-2.3, 0, 0, 0},       {0.7, 0, 0, 0},
+                                      {15, 0, 0, 0},     {0.5, 0.008, 0, 0},    {0, -0.02, 0, 0},
+                                      {1, 0, 0.01, 0},   {-1, 0.01, -0.008, 0}, {2, 0.005, 0, 0},
+                                      {0, 0, 0, -4.5e-5}};
   for (const Alignment& error : errors) {
     const PairCheck check = check_pair(left, misaligned(right, error));
     const Alignment& found = check.alignment;
