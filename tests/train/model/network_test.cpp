@@ -371,7 +371,8 @@ struct Computed {
 
 Computed compute(const ModelOptions& options, bool fast) {
   ops::FastGuard guard(fast);
-  Network network = make_network(options, 7);
+  // A seed that leaves no activation so close to zero that rounding decides its gradient.
+  Network network = make_network(options, 1);
   auto [left, right] = test::formula_pair(41, 75);
   ForwardOptions how;
   how.every_layer = true;
