@@ -2,19 +2,21 @@
 # make test     build everything and run all tests. Installs all packages.
 # make build    only build; the command is build/release/nmrf
 # make install  build and install (DESTDIR, PREFIX=/usr/local)
-# make asan     the tests under the address and undefined-behaviour sanitizers
+# make asan     the tests of the library and nmrf under the address and undefined-behaviour sanitizers
+# make tsan     the same under the thread sanitizer
+# make fuzz     a minute of every fuzz target
 # make python   the Python package as a wheel, into out/python
 # make web      the browser page, into out/web; make web-serve shows it, make web-test drives it in Chromium
 # make package  Debian packages and an archive for other Linux systems, into out/packages
 # make package-test  unpacks and runs these and the wheel
-# Only demo, test, python, package, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
+# Only demo, test, fuzz, python, package, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan lint install python package package-test web web-serve web-test clean
+.PHONY: demo test build asan tsan fuzz lint install python package package-test web web-serve web-test clean
 
 demo:
 	scripts/setup runtime
@@ -24,9 +26,9 @@ demo:
 
 test:
 	scripts/setup all
-	cmake --preset $(PRESET) -DNMRF_BUILD_TESTS=ON
+	cmake --preset $(PRESET) -DNMRF_BUILD_TESTS=ON $(FLAGS)
 	cmake --build --preset $(PRESET)
-	cd $(BUILD) && ctest --output-on-failure
+	scripts/test $(BUILD)
 
 build:
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET) || \
@@ -36,7 +38,16 @@ build:
 asan:
 	cmake --preset asan
 	cmake --build --preset asan
-	cd build/asan && ctest --output-on-failure
+	scripts/test build/asan
+
+tsan:
+	cmake --preset tsan
+	cmake --build --preset tsan
+	scripts/test build/tsan
+
+fuzz:
+	scripts/setup ci
+	scripts/fuzz 60
 
 lint:
 	scripts/lint

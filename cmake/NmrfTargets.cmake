@@ -32,6 +32,9 @@ if(NMRF_SANITIZE)
     -fno-omit-frame-pointer)
   target_link_options(nmrf_flags INTERFACE -fsanitize=${NMRF_SANITIZE} -fno-sanitize=vptr)
 endif()
+if(NMRF_BUILD_FUZZ)
+  target_compile_options(nmrf_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # What every target of this project has in common.
 function(nmrf_common target)

@@ -147,6 +147,11 @@ function show({ left, result }) {
   find('#facts').textContent = `${width} × ${height} pixels in ${seconds.toFixed(2)} s on ` +
     `${matcher.threads} ${matcher.threads === 1 ? 'thread' : 'threads'}, ${Math.round(memory / 1e6)} MB; ` +
     `${(100 * filled).toFixed(0)} % of the pixels are not visible in the right photo and were filled in.`;
+  if (check.corrected) {
+    const { offset, degrees, scale } = check.corrected;
+    say(`The right photo was ${Math.abs(offset).toFixed(2)} px too ${offset > 0 ? 'low' : 'high'}, turned by ` +
+      `${degrees.toFixed(2)}° and scaled by ${scale.toFixed(4)}: corrected before matching.`, 'plain');
+  }
   find('#result').scrollIntoView({ behavior: 'smooth', block: 'start' });
   self.nmrfPage.result = { width, height, map, confidence, mask, seconds, memory, check };
 }

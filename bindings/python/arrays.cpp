@@ -94,6 +94,12 @@ py::array owning_array(Image image) {
   return py::array_t<std::uint8_t>(shape, kept->data(), capsule);
 }
 
+py::object colour_array(Image image, bool bgr) {
+  py::array array = owning_array(std::move(image));
+  if (!bgr) return array;
+  return array[py::make_tuple(py::ellipsis(), py::slice(py::none(), py::none(), py::int_(-1)))];
+}
+
 void expect_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return;

@@ -61,6 +61,8 @@ py::object owning_array(Map<T> map) {
   return shared_array(*kept, capsule);
 }
 py::array owning_array(Image image);
+// The same of an RGB image; with `bgr` in OpenCV's order.
+py::object colour_array(Image image, bool bgr);
 
 // Raises FileNotFoundError where Python programs expect it.
 void expect_file(const std::string& path);
@@ -69,5 +71,6 @@ void expect_file(const std::string& path);
 void add_matching(py::module_& module);
 void add_files(py::module_& module);
 void add_geometry(py::module_& module);
+void add_rectification(py::module_& module);
 
 }  // namespace nmrf::python

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 // A type of its own: pybind11 would turn a plain vector into a list.
 struct Points {
   std::vector<Point> all;
+  bool normals = false;
 };
 
 // One field of all points, sharing their memory: (N, 3).
@@ -45,7 +46,7 @@ FloatMap depth_of(const py::object& disparity, const Calibration& calibration, b
 
 Points cloud_of(const py::object& disparity, const py::object& image,
                 const Calibration& calibration, bool bgr, double z_near, double z_far, double edge,
-                int stride, bool occluded, bool filled, double min_confidence) {
+                int stride, bool occluded, bool filled, double min_confidence, bool normals) {
   const ImageArgument pixels = image_argument(image, bgr, "the image");
   PointCloudOptions options;
   options.z_near = z_near;
@@ -55,6 +56,7 @@ Points cloud_of(const py::object& disparity, const py::object& image,
   options.occluded = occluded;
   options.filled = filled;
   options.min_confidence = min_confidence;
+  options.normals = normals;
   Disparity made;
   const Disparity* used = &made;
   if (py::isinstance<Disparity>(disparity))
@@ -62,7 +64,7 @@ Points cloud_of(const py::object& disparity, const py::object& image,
   else
     made.map = float_map(disparity, "the disparity map");
   py::gil_scoped_release unlocked;
-  return {point_cloud(*used, pixels.view, calibration, options)};
+  return {point_cloud(*used, pixels.view, calibration, options), normals};
 }
 
 void add_calibration(py::module_& module) {
@@ -131,10 +133,25 @@ void add_geometry(py::module_& module) {
 disparity: a Disparity, or an array of disparities.
 filled: of a Disparity, also the pixels that were filled in.)");
 
+  module.def(
+      "depth_sigma",
+      [](const Disparity& disparity, const Calibration& calibration, bool filled) {
+        return owning_array([&] {
+          py::gil_scoped_release unlocked;
+          return depth_sigma(disparity, calibration, filled);
+        }());
+      },
+      py::arg("disparity"), py::arg("calibration"), py::kw_only(), py::arg("filled") = false,
+      R"(The error of the depth that the expected error of the disparity makes.
+
+float32 (H, W), metres, +inf where the depth is unknown.)");
+
   py::class_<Points>(module, "PointCloud", R"(Coloured points in the frame of the left camera.
 
 points: float32 (N, 3), metres; +x right, +y down, +z forward.
-colors: uint8 (N, 3), RGB. Both share the memory of this object.)")
+colors: uint8 (N, 3), RGB.
+normals: float32 (N, 3), of length 1, towards the camera, zeros where unknown; None if not asked for.
+The arrays share the memory of this object.)")
       .def_property_readonly(
           "points",
           [](py::object& self) { return field<float>(self, [](Point& p) { return &p.x; }); })
@@ -143,27 +160,33 @@ colors: uint8 (N, 3), RGB. Both share the memory of this object.)")
                                return field<std::uint8_t>(self,
                                                           [](Point& p) { return p.rgb.data(); });
                              })
+      .def_property_readonly("normals",
+                             [](py::object& self) -> py::object {
+                               if (!self.cast<Points&>().normals) return py::none();
+                               return field<float>(self, [](Point& p) { return p.normal.data(); });
+                             })
       .def(
           "write_ply",
           [](const Points& points, const fs::path& path) {
             py::gil_scoped_release unlocked;
-            write_ply(path, points.all);
+            write_ply(path, points.all, points.normals);
           },
-          py::arg("path"), "Writes a binary PLY file.")
+          py::arg("path"), "Writes a binary PLY file, with normals if there are any.")
       .def("__len__", [](const Points& points) { return points.all.size(); });
 
   module.def("point_cloud", &cloud_of, py::arg("disparity"), py::arg("image"),
              py::arg("calibration"), py::kw_only(), py::arg("bgr") = false, py::arg("z_near") = 0.0,
              py::arg("z_far") = std::numeric_limits<double>::infinity(), py::arg("edge") = 0.0,
              py::arg("stride") = 1, py::arg("occluded") = false, py::arg("filled") = false,
-             py::arg("min_confidence") = 0.0, R"(Coloured points of the matched pixels.
+             py::arg("min_confidence") = 0.0, py::arg("normals") = false,
+             R"(Coloured points of the matched pixels.
 
 disparity: a Disparity, or an array of disparities.
 image: of the same size, for the colours; bgr: in OpenCV's order.
 z_near, z_far: metres. stride: every n-th pixel and row.
 edge: drops pixels whose neighbours differ by more than this many pixels; 0: none.
 occluded, filled: keep pixels hidden in the other view, or filled in.
-min_confidence: 0 to 1.)");
+min_confidence: 0 to 1. normals: also the normals of the surface.)");
 }
 
 }  // namespace nmrf::python

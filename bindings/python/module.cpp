@@ -69,6 +69,7 @@ PYBIND11_MODULE(_nmrf, module) {
   add_matching(module);
   add_files(module);
   add_geometry(module);
+  add_rectification(module);
   nmrf::set_log_sink(&log_to_python);
   py::module_::import("atexit").attr("register")(py::cpp_function(&stop_logging));
 }

@@ -1,6 +1,7 @@
 // What the matcher returns.
 //
-// A disparity map holds d = x_left - x_right >= 0 in pixels of the image it belongs to. A pixel
+// A disparity map holds d = x_left - x_right in pixels of the image it belongs to; none is below
+// MatchOptions::min_disp, which is 0 unless set. A pixel
 // without a known disparity holds +infinity.
 #pragma once
 

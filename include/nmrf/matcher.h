@@ -66,6 +66,9 @@ struct MatchOptions {
   // With a factor: resize the result back to the images' size (disparities grow along). Off, the
   // result has the size of the scaled images and its disparities are in their pixels.
   bool full_size = false;
+  // Least disparity, in pixels of the images as they are; negative for toed-in cameras and views
+  // that were moved against each other. What is searched is min_disp to min_disp + max_disp.
+  int min_disp = 0;
   // Measures whether the right image lies a little too high or low, is turned or of another scale,
   // and corrects it where that is sure (see PairCheck::correctable): matching looks along rows
   // only, and a pixel of vertical offset doubles the errors. Pairs that fit stay as they are, bit
@@ -78,6 +81,11 @@ struct MatchOptions {
   // `nmrf-fast` guide themselves; others ignore it. Must live during the call.
   const FloatMap* guide = nullptr;
   bool keep_labels = false;  // also Disparity::labels and seeds; left view only
+  // Bytes that the call may use for images, maps and buffers of its own; the model, the images
+  // given and the result of an earlier call do not count. A pair that needs more is matched in
+  // overlapping tiles, guided by a map of the whole at a lower resolution where the model takes a
+  // guide. Default: no limit.
+  std::optional<std::size_t> memory{};
   // Called between stages, on the calling thread. Returning false cancels the call, which then
   // throws Error(kCancelled).
   std::function<bool(const Progress&)> progress{};
@@ -106,6 +114,10 @@ class NMRF_API Matcher {
   // they are; what is not finite does not count). `current` is kept as long as it is within a tenth
   // of the choice.
   double best_scale(const FloatMap& map, std::optional<double> current = {}) const;
+
+  // About how many bytes a call for images of this size needs at its peak, as counted by
+  // MatchOptions::memory; images of a size chosen by the model count as the largest it may choose.
+  std::size_t memory(int width, int height, const MatchOptions& how = {}) const;
 
   int max_disp() const;  // in pixels of the matched images
   int threads() const;

@@ -68,14 +68,33 @@ typedef struct nmrf_image {
   int32_t reserved;      /* 0 */
 } nmrf_image;
 
+/* Where the right image shows what it should show at (x, y), both from the image's middle:
+ * (x - turn y + scale x, y + offset + turn x + scale y + keystone x y). All zero: nothing is wrong.
+ * A value without a size field; it does not grow. */
+typedef struct nmrf_alignment {
+  double offset;   /* px */
+  double turn;     /* px per px, about radians */
+  double scale;    /* px per px: 0.01 for an image that is 1 % larger */
+  double keystone; /* 1 / px */
+} nmrf_alignment;
+
 /* ---- A loaded model with its threads; safe to use from several threads at once. */
 typedef struct nmrf_matcher nmrf_matcher;
+
+/* Arithmetic of message passing and convolutions; NMRF_PRECISION_AUTO: what costs no accuracy. */
+typedef enum nmrf_precision {
+  NMRF_PRECISION_AUTO,
+  NMRF_FLOAT32,
+  NMRF_INT8 /* differs between CPUs with and without VNNI */
+} nmrf_precision;
 
 typedef struct nmrf_matcher_options {
   size_t size;
   int32_t threads;        /* the calling one included; 0: one per core */
   int32_t max_disp;       /* largest disparity, pixels of the matched images; 0: the model's own */
   const char* const* set; /* changes to the model's options, "seeds.labels=2"; ends with NULL */
+  int32_t precision;      /* nmrf_precision */
+  int32_t reserved;       /* 0 */
 } nmrf_matcher_options;
 
 /* Read a model (.safetensors, or the authors' .pth) from a file or from its bytes, which need not
@@ -90,6 +109,8 @@ NMRF_API nmrf_status nmrf_matcher_load_memory(const void* bytes, size_t count,
 NMRF_API const char* nmrf_matcher_message(const nmrf_matcher* matcher);
 NMRF_API int32_t nmrf_matcher_max_disp(const nmrf_matcher* matcher); /* 0: nothing is loaded */
 NMRF_API int32_t nmrf_matcher_threads(const nmrf_matcher* matcher);  /* 0: nothing is loaded */
+/* NMRF_FLOAT32 or NMRF_INT8; NMRF_PRECISION_AUTO: nothing is loaded */
+NMRF_API nmrf_precision nmrf_matcher_precision(const nmrf_matcher* matcher);
 /* Gives back the buffers that no call is using. */
 NMRF_API void nmrf_matcher_release_idle(const nmrf_matcher* matcher);
 /* Sequences made of the matcher stay valid. NULL is allowed, in the other free functions too. */
@@ -117,6 +138,11 @@ typedef struct nmrf_maps {
   const float* disparity;  /* x_left - x_right >= 0 in pixels; +infinity: unknown */
   const float* confidence; /* 0 to 1: probability of an error of at most 1 px */
   const uint8_t* mask;
+  /* NULL for models without an error model, whose confidence is the posterior. */
+  const float* confidence3;    /* 0 to 1: probability of an error of at most 3 px */
+  const float* expected_error; /* px */
+  const float* posterior;      /* 0 to 1: posterior probability of the winning label */
+  nmrf_alignment alignment;    /* how the right image was corrected before matching */
 } nmrf_maps;
 NMRF_API nmrf_status nmrf_result_maps(nmrf_result* result, nmrf_maps* maps);
 
@@ -128,6 +154,10 @@ typedef struct nmrf_buffers {
   float* confidence;
   uint8_t* mask;
   ptrdiff_t disparity_stride, confidence_stride, mask_stride; /* bytes; 0: no gaps */
+  float* confidence3;
+  float* expected_error;
+  float* posterior;
+  ptrdiff_t confidence3_stride, expected_error_stride, posterior_stride;
 } nmrf_buffers;
 NMRF_API nmrf_status nmrf_result_copy(nmrf_result* result, const nmrf_buffers* to);
 
@@ -144,6 +174,11 @@ typedef struct nmrf_match_options {
   double scale;      /* resize the images before matching; 0: the model's choice, 1: as they are */
   nmrf_progress_callback progress;
   void* user; /* given to the callback */
+  /* 1: measure whether the right image lies a little too high or low, is turned or of another
+   * scale, and correct that where it is sure; pairs that fit stay as they are. */
+  int32_t align;
+  int32_t reserved;                /* 0 */
+  const nmrf_alignment* alignment; /* a correction that is known, instead of measuring one */
 } nmrf_match_options;
 
 /* left, right: rectified, of one size. options may be NULL. */
@@ -167,6 +202,8 @@ NMRF_API nmrf_status nmrf_sequence_next(nmrf_sequence* sequence, const nmrf_imag
                                         const nmrf_image* right, nmrf_result* result);
 /* Forgets the frames before, as after a cut. */
 NMRF_API void nmrf_sequence_restart(nmrf_sequence* sequence);
+/* 1: the last frame was found to follow the one before. */
+NMRF_API int nmrf_sequence_continued(const nmrf_sequence* sequence);
 NMRF_API void nmrf_sequence_free(nmrf_sequence* sequence);
 
 /* ---- Is this a rectified pair, in the right order? */
@@ -181,6 +218,12 @@ typedef struct nmrf_pair_check {
   double vertical_offset; /* median of y_left - y_right, pixels */
   double vertical_rms;    /* of the fitted vertical offset over the image, pixels */
   double horizontal;      /* median of x_left - x_right, pixels */
+  double negative_share;  /* of the corners that moved, the share with x_left < x_right */
+  /* A small error of rectification, and its standard error in px where it is worst. */
+  nmrf_alignment alignment;
+  double alignment_error;
+  int32_t correctable; /* 1: surely there and worth correcting; nmrf_match_options.align does */
+  int32_t reserved;
 } nmrf_pair_check;
 /* text, of text_size bytes, receives the warnings, one per line, or what went wrong; it is cut when
  * the room does not suffice and may be NULL. */

@@ -1,4 +1,5 @@
-/* Files, depth and point clouds in plain C, beside nmrf/nmrf.h, whose rules hold here too.
+/* Files, rectification, depth and point clouds in plain C, beside nmrf/nmrf.h, whose rules hold
+ * here too.
  *
  *   nmrf_io *io = nmrf_io_new();
  *   nmrf_picture *left = NULL;
@@ -33,6 +34,11 @@ NMRF_API nmrf_status nmrf_io_read_image(nmrf_io* io, const char* path, nmrf_pict
 /* The format comes from the extension. Files are written under a temporary name and renamed. */
 NMRF_API nmrf_status nmrf_io_write_image(nmrf_io* io, const char* path, const nmrf_image* image);
 
+/* The right image as it should have been, 8-bit RGB: what matching corrected (nmrf_maps.alignment).
+ * Maps of the right view belong to it. */
+NMRF_API nmrf_status nmrf_io_align_image(nmrf_io* io, const nmrf_image* right,
+                                         const nmrf_alignment* alignment, nmrf_picture** picture);
+
 /* .pfm, .npy, .tiff, .png and .pgm; integers are divided by `divisor` (0: 256). The result has a
  * disparity map, no confidence and no mask. */
 NMRF_API nmrf_status nmrf_io_read_disparity(nmrf_io* io, const char* path, double divisor,
@@ -62,9 +68,64 @@ NMRF_API nmrf_status nmrf_io_scale_calibration(nmrf_io* io, double sx, double sy
 NMRF_API nmrf_status nmrf_io_depth(nmrf_io* io, const nmrf_result* result,
                                    const nmrf_calibration* calibration, int filled, float* depth,
                                    ptrdiff_t stride);
-/* The same into a file: .png (16-bit millimetres), .npy, .tiff or .pfm (metres). */
+/* The error of the depth that the expected error of the disparity makes, metres; in the same way.
+ * NMRF_USAGE for a result without expected errors. */
+NMRF_API nmrf_status nmrf_io_depth_sigma(nmrf_io* io, const nmrf_result* result,
+                                         const nmrf_calibration* calibration, int filled,
+                                         float* sigma, ptrdiff_t stride);
+/* Depth into a file: .png (16-bit millimetres), .npy, .tiff or .pfm (metres). */
 NMRF_API nmrf_status nmrf_io_write_depth(nmrf_io* io, const char* path, const nmrf_result* result,
                                          const nmrf_calibration* calibration, int filled);
+
+/* ---- Rectification: lens distortion and the cameras' turn against each other are taken out. */
+typedef enum nmrf_lens {
+  NMRF_PINHOLE, /* OpenCV's k1 k2 p1 p2 [k3 [k4 k5 k6 [s1 s2 s3 s4]]] */
+  NMRF_FISHEYE  /* equidistant, k1 to k4 */
+} nmrf_lens;
+
+typedef struct nmrf_camera {
+  double fx, fy, cx, cy; /* px */
+  int32_t width, height; /* of the images the numbers hold for; 0: unknown */
+  int32_t lens;          /* nmrf_lens */
+  int32_t coefficients;  /* number of those below */
+  double distortion[12];
+} nmrf_camera;
+
+/* A point X in the left camera's frame lies at rotation X + translation in the right one's. */
+typedef struct nmrf_rig {
+  size_t size;
+  nmrf_camera left, right;
+  double rotation[9];    /* row by row */
+  double translation[3]; /* metres */
+} nmrf_rig;
+
+/* files: OpenCV, Kalibr, ROS (left, right) or KITTI files, told apart by their content; ends with
+ * NULL. */
+NMRF_API nmrf_status nmrf_io_read_rig(nmrf_io* io, const char* const* files, nmrf_rig* rig);
+
+typedef struct nmrf_rectify_options {
+  size_t size;
+  double alpha;          /* 0: only what both cameras see; 1: all of it, black around it */
+  int32_t width, height; /* of the rectified images; 0: as the cameras' images */
+} nmrf_rectify_options;
+
+/* Computes the maps of both cameras, once; safe to use from several threads. options may be NULL.
+ * *rectifier is NULL after a failure. */
+typedef struct nmrf_rectifier nmrf_rectifier;
+NMRF_API nmrf_status nmrf_io_rectifier(nmrf_io* io, const nmrf_rig* rig,
+                                       const nmrf_rectify_options* options,
+                                       nmrf_rectifier** rectifier);
+/* The rectified images, 8-bit RGB; both are NULL after a failure. */
+NMRF_API nmrf_status nmrf_io_rectify(nmrf_io* io, const nmrf_rectifier* rectifier,
+                                     const nmrf_image* left, const nmrf_image* right,
+                                     nmrf_picture** rectified_left, nmrf_picture** rectified_right);
+/* Of the rectified images. */
+NMRF_API nmrf_status nmrf_io_rectified_calibration(nmrf_io* io, const nmrf_rectifier* rectifier,
+                                                   nmrf_calibration* calibration);
+/* The same as OpenCV yml, with P1, P2 and Q. */
+NMRF_API nmrf_status nmrf_io_write_calibration(nmrf_io* io, const char* path,
+                                               const nmrf_rectifier* rectifier);
+NMRF_API void nmrf_rectifier_free(nmrf_rectifier* rectifier);
 
 /* In the frame of the left camera: +x right, +y down, +z forward, metres. */
 typedef struct nmrf_point {
@@ -80,7 +141,7 @@ typedef struct nmrf_cloud_options {
   double min_confidence;    /* 0 to 1 */
   int32_t stride;           /* every n-th pixel and row; 0: 1 */
   int32_t occluded, filled; /* 1: keep pixels that are hidden in the other view, or filled in */
-  int32_t reserved;         /* 0 */
+  int32_t normals;          /* 1: also the normals, from the pixels beside */
 } nmrf_cloud_options;
 
 typedef struct nmrf_cloud nmrf_cloud;
@@ -92,6 +153,7 @@ NMRF_API nmrf_status nmrf_io_point_cloud(nmrf_io* io, const nmrf_result* result,
                                          const nmrf_cloud_options* options, nmrf_cloud** cloud);
 /* The points, valid until the cloud is freed, and their number. */
 NMRF_API const nmrf_point* nmrf_cloud_points(const nmrf_cloud* cloud, size_t* count);
+/* With normals where they were asked for. */
 NMRF_API nmrf_status nmrf_io_write_ply(nmrf_io* io, const char* path, const nmrf_cloud* cloud);
 NMRF_API void nmrf_cloud_free(nmrf_cloud* cloud);
 

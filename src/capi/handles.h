@@ -105,6 +105,10 @@ void copy_map(const Map<T>& map, T* to, std::ptrdiff_t stride, const char* name)
     std::memcpy(reinterpret_cast<std::byte*>(to) + y * step, map.row(y), row);
 }
 
+inline Alignment alignment_of(const nmrf_alignment& a) {
+  return {a.offset, a.turn, a.scale, a.keystone};
+}
+
 inline ImageView view_of(const nmrf_image* image, const char* name) {
   const nmrf_image i = read_struct(image, name);
   check(i.order == NMRF_RGB || i.order == NMRF_BGR, ErrorKind::kUsage,

@@ -18,8 +18,17 @@ MatcherOptions matcher_options(const nmrf_matcher_options* given) {
   if (o.max_disp != 0) options.max_disp = o.max_disp;
   for (const char* const* change = o.set; change && *change; ++change)
     options.set.emplace_back(*change);
+  check(o.precision >= NMRF_PRECISION_AUTO && o.precision <= NMRF_INT8, ErrorKind::kUsage,
+        "precision is {}; expected NMRF_PRECISION_AUTO, NMRF_FLOAT32 or NMRF_INT8", o.precision);
+  options.precision = static_cast<Precision>(o.precision);
   return options;
 }
+
+static_assert(static_cast<int>(Precision::kAuto) == NMRF_PRECISION_AUTO &&
+              static_cast<int>(Precision::kFloat32) == NMRF_FLOAT32 &&
+              static_cast<int>(Precision::kInt8) == NMRF_INT8);
+
+nmrf_alignment plain(const Alignment& a) { return {a.offset, a.turn, a.scale, a.keystone}; }
 
 View view_named(int view) {
   check(view == NMRF_LEFT || view == NMRF_RIGHT, ErrorKind::kUsage,
@@ -33,6 +42,8 @@ MatchOptions match_options(const nmrf_match_options* given) {
   how.view = view_named(o.view);
   how.full_size = o.full_size != 0;
   if (o.scale != 0) how.scale = o.scale;
+  how.align = o.align != 0;
+  if (o.alignment) how.alignment = alignment_of(*o.alignment);
   if (o.progress)
     how.progress = [o](const Progress& progress) {
       return o.progress(progress.done, progress.stage, o.user) == 0;
@@ -112,6 +123,10 @@ int32_t nmrf_matcher_max_disp(const nmrf_matcher* matcher) {
 int32_t nmrf_matcher_threads(const nmrf_matcher* matcher) {
   return matcher && matcher->matcher ? matcher->matcher->threads() : 0;
 }
+nmrf_precision nmrf_matcher_precision(const nmrf_matcher* matcher) {
+  return matcher && matcher->matcher ? static_cast<nmrf_precision>(matcher->matcher->precision())
+                                     : NMRF_PRECISION_AUTO;
+}
 void nmrf_matcher_release_idle(const nmrf_matcher* matcher) {
   if (matcher && matcher->matcher) matcher->matcher->release_idle();
 }
@@ -133,7 +148,11 @@ nmrf_status nmrf_result_maps(nmrf_result* result, nmrf_maps* maps) {
                   .height = d.map.height(),
                   .disparity = pixels(d.map),
                   .confidence = pixels(d.confidence),
-                  .mask = pixels(d.mask)},
+                  .mask = pixels(d.mask),
+                  .confidence3 = pixels(d.confidence3),
+                  .expected_error = pixels(d.expected_error),
+                  .posterior = pixels(d.posterior),
+                  .alignment = plain(d.alignment)},
                  "the maps");
   });
 }
@@ -149,6 +168,9 @@ nmrf_status nmrf_result_copy(nmrf_result* result, const nmrf_buffers* to) {
     copy_map(d.map, b.disparity, b.disparity_stride, "disparity");
     copy_map(d.confidence, b.confidence, b.confidence_stride, "confidence");
     copy_map(d.mask, b.mask, b.mask_stride, "mask");
+    copy_map(d.confidence3, b.confidence3, b.confidence3_stride, "confidence3");
+    copy_map(d.expected_error, b.expected_error, b.expected_error_stride, "expected error");
+    copy_map(d.posterior, b.posterior, b.posterior_stride, "posterior");
   });
 }
 
@@ -200,6 +222,9 @@ nmrf_status nmrf_sequence_next(nmrf_sequence* sequence, const nmrf_image* left,
 void nmrf_sequence_restart(nmrf_sequence* sequence) {
   if (sequence && sequence->sequence) sequence->sequence->restart();
 }
+int nmrf_sequence_continued(const nmrf_sequence* sequence) {
+  return sequence && sequence->sequence && sequence->sequence->continued();
+}
 void nmrf_sequence_free(nmrf_sequence* sequence) { delete sequence; }
 
 nmrf_status nmrf_check_pair(const nmrf_image* left, const nmrf_image* right, nmrf_pair_check* check,
@@ -218,7 +243,12 @@ nmrf_status nmrf_check_pair(const nmrf_image* left, const nmrf_image* right, nmr
                   .warnings = static_cast<int32_t>(found.warnings.size()),
                   .vertical_offset = found.vertical_offset,
                   .vertical_rms = found.vertical_rms,
-                  .horizontal = found.horizontal},
+                  .horizontal = found.horizontal,
+                  .negative_share = found.negative_share,
+                  .alignment = plain(found.alignment),
+                  .alignment_error = found.alignment_error,
+                  .correctable = found.correctable,
+                  .reserved = 0},
                  "the check");
     for (const std::string& warning : found.warnings)
       message += (message.empty() ? "" : "\n") + warning;

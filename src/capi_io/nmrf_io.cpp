@@ -6,6 +6,7 @@
 #include "capi/handles.h"
 #include "nmrf/files.h"
 #include "nmrf/geometry.h"
+#include "nmrf/rectify.h"
 
 struct nmrf_io {
   std::string message;
@@ -15,6 +16,10 @@ struct nmrf_picture {
 };
 struct nmrf_cloud {
   std::vector<nmrf::Point> points;
+  bool normals;
+};
+struct nmrf_rectifier {
+  nmrf::Rectifier rectifier;
 };
 
 namespace nmrf::capi {
@@ -72,6 +77,41 @@ void put(const Calibration& c, nmrf_calibration* to) {
                "the calibration");
 }
 
+Camera camera_of(const nmrf_camera& c) {
+  constexpr int kRoom = sizeof c.distortion / sizeof c.distortion[0];
+  check(c.coefficients >= 0 && c.coefficients <= kRoom, ErrorKind::kUsage,
+        "a camera has {} coefficients; expected 0 to {}", c.coefficients, kRoom);
+  check(c.lens == NMRF_PINHOLE || c.lens == NMRF_FISHEYE, ErrorKind::kUsage,
+        "lens is {}; expected NMRF_PINHOLE or NMRF_FISHEYE", c.lens);
+  return {c.fx,
+          c.fy,
+          c.cx,
+          c.cy,
+          c.lens == NMRF_PINHOLE ? Lens::kPinhole : Lens::kFisheye,
+          {c.distortion, c.distortion + c.coefficients},
+          c.width,
+          c.height};
+}
+
+nmrf_camera plain(const Camera& c) {
+  nmrf_camera result{.fx = c.fx,
+                     .fy = c.fy,
+                     .cx = c.cx,
+                     .cy = c.cy,
+                     .width = c.width,
+                     .height = c.height,
+                     .lens = c.lens == Lens::kPinhole ? NMRF_PINHOLE : NMRF_FISHEYE,
+                     .coefficients = static_cast<int32_t>(c.distortion.size()),
+                     .distortion = {}};
+  std::copy(c.distortion.begin(), c.distortion.end(), result.distortion);  // validated: 12 at most
+  return result;
+}
+
+const Rectifier& rectifier_of(const nmrf_rectifier* rectifier) {
+  check(rectifier != nullptr, ErrorKind::kUsage, "the rectifier is NULL");
+  return rectifier->rectifier;
+}
+
 PointCloudOptions cloud_options(const nmrf_cloud_options* given) {
   const nmrf_cloud_options o = read_optional(given, "the options");
   PointCloudOptions options;
@@ -82,6 +122,7 @@ PointCloudOptions cloud_options(const nmrf_cloud_options* given) {
   options.occluded = o.occluded != 0;
   options.filled = o.filled != 0;
   options.min_confidence = o.min_confidence;
+  options.normals = o.normals != 0;
   return options;
 }
 
@@ -130,6 +171,17 @@ nmrf_status nmrf_io_write_image(nmrf_io* io, const char* path, const nmrf_image*
                  [&] { nmrf::write_image(path_of(path), view_of(image, "the image")); });
 }
 
+nmrf_status nmrf_io_align_image(nmrf_io* io, const nmrf_image* right,
+                                const nmrf_alignment* alignment, nmrf_picture** picture) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message, [&] {
+    check_target(picture);
+    nmrf::check(alignment != nullptr, nmrf::ErrorKind::kUsage, "the alignment is NULL");
+    *picture = new nmrf_picture{
+        nmrf::aligned(view_of(right, "the right image"), alignment_of(*alignment))};
+  });
+}
+
 nmrf_status nmrf_io_read_disparity(nmrf_io* io, const char* path, double divisor,
                                    nmrf_result* result) {
   if (!io) return NMRF_USAGE;
@@ -176,6 +228,18 @@ nmrf_status nmrf_io_depth(nmrf_io* io, const nmrf_result* result,
   });
 }
 
+nmrf_status nmrf_io_depth_sigma(nmrf_io* io, const nmrf_result* result,
+                                const nmrf_calibration* calibration, int filled, float* sigma,
+                                ptrdiff_t stride) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message, [&] {
+    nmrf::check(sigma != nullptr, nmrf::ErrorKind::kUsage, "the buffer of the errors is NULL");
+    const nmrf::FloatMap map =
+        nmrf::depth_sigma(disparity_of(result), calibration_of(calibration), filled != 0);
+    copy_map(map, sigma, stride, "depth sigma");
+  });
+}
+
 nmrf_status nmrf_io_write_depth(nmrf_io* io, const char* path, const nmrf_result* result,
                                 const nmrf_calibration* calibration, int filled) {
   if (!io) return NMRF_USAGE;
@@ -186,14 +250,78 @@ nmrf_status nmrf_io_write_depth(nmrf_io* io, const char* path, const nmrf_result
   });
 }
 
+nmrf_status nmrf_io_read_rig(nmrf_io* io, const char* const* files, nmrf_rig* rig) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message, [&] {
+    std::vector<std::filesystem::path> paths;
+    for (const char* const* file = files; file && *file; ++file) paths.emplace_back(*file);
+    const nmrf::StereoRig read = nmrf::read_rig(paths);
+    nmrf_rig plain_rig{.size = 0,
+                       .left = plain(read.left),
+                       .right = plain(read.right),
+                       .rotation = {},
+                       .translation = {}};
+    std::copy(read.rotation.begin(), read.rotation.end(), plain_rig.rotation);
+    std::copy(read.translation.begin(), read.translation.end(), plain_rig.translation);
+    write_struct(rig, plain_rig, "the rig");
+  });
+}
+
+nmrf_status nmrf_io_rectifier(nmrf_io* io, const nmrf_rig* rig, const nmrf_rectify_options* options,
+                              nmrf_rectifier** rectifier) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message, [&] {
+    check_target(rectifier);
+    const nmrf_rig r = read_struct(rig, "the rig");
+    const nmrf_rectify_options o = read_optional(options, "the options");
+    nmrf::StereoRig made;
+    made.left = camera_of(r.left);
+    made.right = camera_of(r.right);
+    std::copy_n(r.rotation, 9, made.rotation.begin());
+    std::copy_n(r.translation, 3, made.translation.begin());
+    *rectifier = new nmrf_rectifier{
+        nmrf::Rectifier(made, {.alpha = o.alpha, .width = o.width, .height = o.height})};
+  });
+}
+
+nmrf_status nmrf_io_rectify(nmrf_io* io, const nmrf_rectifier* rectifier, const nmrf_image* left,
+                            const nmrf_image* right, nmrf_picture** rectified_left,
+                            nmrf_picture** rectified_right) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message, [&] {
+    check_target(rectified_left);
+    check_target(rectified_right);
+    const nmrf::Rectifier& by = rectifier_of(rectifier);
+    auto made_left = std::make_unique<nmrf_picture>(by.left(view_of(left, "the left image")));
+    *rectified_right = new nmrf_picture{by.right(view_of(right, "the right image"))};
+    *rectified_left = made_left.release();
+  });
+}
+
+nmrf_status nmrf_io_rectified_calibration(nmrf_io* io, const nmrf_rectifier* rectifier,
+                                          nmrf_calibration* calibration) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message, [&] { put(rectifier_of(rectifier).calibration(), calibration); });
+}
+
+nmrf_status nmrf_io_write_calibration(nmrf_io* io, const char* path,
+                                      const nmrf_rectifier* rectifier) {
+  if (!io) return NMRF_USAGE;
+  return guarded(io->message,
+                 [&] { nmrf::write_calibration(path_of(path), rectifier_of(rectifier)); });
+}
+void nmrf_rectifier_free(nmrf_rectifier* rectifier) { delete rectifier; }
+
 nmrf_status nmrf_io_point_cloud(nmrf_io* io, const nmrf_result* result, const nmrf_image* image,
                                 const nmrf_calibration* calibration,
                                 const nmrf_cloud_options* options, nmrf_cloud** cloud) {
   if (!io) return NMRF_USAGE;
   return guarded(io->message, [&] {
     check_target(cloud);
+    const nmrf::PointCloudOptions chosen = cloud_options(options);
     *cloud = new nmrf_cloud{nmrf::point_cloud(disparity_of(result), view_of(image, "the image"),
-                                              calibration_of(calibration), cloud_options(options))};
+                                              calibration_of(calibration), chosen),
+                            chosen.normals};
   });
 }
 
@@ -206,7 +334,7 @@ nmrf_status nmrf_io_write_ply(nmrf_io* io, const char* path, const nmrf_cloud* c
   if (!io) return NMRF_USAGE;
   return guarded(io->message, [&] {
     nmrf::check(cloud != nullptr, nmrf::ErrorKind::kUsage, "the cloud is NULL");
-    nmrf::write_ply(path_of(path), cloud->points);
+    nmrf::write_ply(path_of(path), cloud->points, cloud->normals);
   });
 }
 void nmrf_cloud_free(nmrf_cloud* cloud) { delete cloud; }

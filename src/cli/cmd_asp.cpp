@@ -17,12 +17,12 @@ namespace nmrf::cli {
 namespace {
 
 // Grey levels of any range as 8-bit RGB: the 0.5 % darkest and brightest are clipped, and what is
-// unknown gets the median. Both images share the range. `shift`: columns moved to the right.
-Image to_image(const FloatMap& map, float low, float high, float middle, int shift) {
+// unknown gets the median. Both images share the range.
+Image to_image(const FloatMap& map, float low, float high, float middle) {
   Image image(map.width(), map.height());
   for (int y = 0; y < map.height(); ++y)
     for (int x = 0; x < map.width(); ++x) {
-      const float value = map.at(y, std::clamp(x - shift, 0, map.width() - 1));
+      const float value = map.at(y, x);
       const float part = ((std::isfinite(value) ? value : middle) - low) / (high - low);
       const auto level = static_cast<std::uint8_t>(std::lround(255 * std::clamp(part, 0.f, 1.f)));
       std::fill_n(image.row(y) + 3 * x, 3, level);
@@ -43,7 +43,7 @@ int cmd_asp(int argc, char** argv) {
       "\"$@\".\n",
       "nmrf asp"};
   std::string left_name, right_name, output, model;
-  int min_disp = 0, sign = 1;
+  int sign = 1;
   bool keep_filled = false;
   double min_confidence = 0;
   MatcherOptions matcher;
@@ -52,7 +52,7 @@ int cmd_asp(int argc, char** argv) {
   app.add_option("LEFT", left_name, "Left image, float TIFF")->required();
   app.add_option("RIGHT", right_name, "Right image, of the same size")->required();
   app.add_option("OUTPUT", output, "Disparity of the left image")->required();
-  app.add_option("--min-disp", min_disp, "Least disparity, pixels; may be negative")
+  app.add_option("--min-disp", how.min_disp, "Least disparity, pixels; may be negative")
       ->check(CLI::Range(-16384, 16384));
   add_max_disp(app, matcher.max_disp);
   add_scale(app, how.scale, "As for nmrf match");
@@ -83,16 +83,15 @@ int cmd_asp(int argc, char** argv) {
   } else {
     const float low = quantile(known, 0.005), middle = quantile(known, 0.5),
                 high = std::max(quantile(known, 0.995), low + 1e-6f * (1 + std::abs(low)));
-    // Moving the right image to the right by the least disparity leaves those from 0 on.
-    const Disparity found = Matcher::load(model_path(model), matcher)
-                                .match(to_image(left, low, high, middle, 0),
-                                       to_image(right, low, high, middle, min_disp), how);
+    const Disparity found =
+        Matcher::load(model_path(model), matcher)
+            .match(to_image(left, low, high, middle), to_image(right, low, high, middle), how);
     for (int y = 0; y < left.height(); ++y)
       for (int x = 0; x < left.width(); ++x) {
         if (!std::isfinite(left.at(y, x)) || !std::isfinite(found.map.at(y, x))) continue;
         if (!keep_filled && (found.mask.at(y, x) & kFilled)) continue;
         if (found.confidence.at(y, x) < min_confidence) continue;
-        const float d = found.map.at(y, x) + static_cast<float>(min_disp);
+        const float d = found.map.at(y, x);
         const auto seen = std::lround(static_cast<float>(x) - d);
         if (!keep_filled && (seen < 0 || seen >= left.width() ||
                              !std::isfinite(right.at(y, static_cast<int>(seen)))))

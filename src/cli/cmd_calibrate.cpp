@@ -30,11 +30,7 @@ struct Settings {
 };
 
 void add_options(CLI::App& app, Settings& s) {
-  app.add_option("LEFT", s.input.left, "Folder or 'pattern*' of the left camera's images");
-  app.add_option("RIGHT", s.input.right, "The same of the right camera");
-  app.add_option("--list", s.input.list, "Text file with one pair per line: left right");
-  app.add_option("--root", s.input.root, "Folder that paths of the list are relative to");
-  app.add_flag("--side-by-side", s.input.side_by_side, "LEFT holds both views beside each other");
+  add_pair_input(app, s.input);
   const char* board = "Board";
   app.add_option("--board", s.size, "Inner corners (or circles): columns x rows")
       ->capture_default_str()

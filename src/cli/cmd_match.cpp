@@ -16,6 +16,7 @@
 #include "cli/program.h"
 #include "cli/result_page.h"
 #include "core/check.h"
+#include "core/cores.h"
 #include "core/fields.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -143,6 +144,7 @@ class Run {
       : s_(settings),
         names_(names),
         geometry_(geometry),
+        matcher_(matcher),
         left_(matcher, s_.match, View::kLeft, frame_rate.has_value()),
         right_(matcher, s_.match, View::kRight, frame_rate.has_value()),
         range_(s_.range),
@@ -164,12 +166,15 @@ class Run {
                   nlohmann::json& report);
   void write_geometry(const InputPair& pair, const Disparity& result, const std::string& suffix,
                       nlohmann::json& report);
+  // Says what a large pair will need.
+  void tell_memory(const InputPair& pair);
   // The path, noted in the report. Throws Error(kUsage) when it is one of the pair's own images.
   fs::path note(const fs::path& path, const InputPair& pair, nlohmann::json& report) const;
 
   const MatchSettings& s_;
   const OutputNames& names_;
   Geometry& geometry_;
+  const Matcher& matcher_;
   ViewMatcher left_, right_;
   RangeChooser range_;
   PairRectifier rectifier_;
@@ -178,6 +183,7 @@ class Run {
   std::optional<DisparityVideo> video_;
   fs::path video_path_;
   std::optional<FloatMap> truth_;
+  std::size_t told_memory_ = 1'000'000'000;  // bytes; only more is worth a line
   Colormap colormap_ = Colormap::kTurbo;
 };
 
@@ -190,16 +196,35 @@ fs::path Run::note(const fs::path& path, const InputPair& pair, nlohmann::json& 
   return path;
 }
 
+void Run::tell_memory(const InputPair& pair) {
+  const std::size_t bytes = matcher_.memory(pair.left.width(), pair.left.height(), s_.match);
+  if (bytes <= told_memory_) return;
+  told_memory_ = bytes;
+  const double gigabytes = static_cast<double>(bytes) * 1e-9;
+  const auto free = free_memory();
+  if (free && bytes > *free)
+    log_warning(
+        "{}: {}x{} pixels need about {:.1f} GB of memory, and {:.1f} GB are free; "
+        "--memory 2G matches in tiles",
+        pair.left_name, pair.left.width(), pair.left.height(), gigabytes,
+        static_cast<double>(*free) * 1e-9);
+  else
+    log_info("{}: {}x{} pixels, about {:.1f} GB of memory", pair.left_name, pair.left.width(),
+             pair.left.height(), gigabytes);
+}
+
 nlohmann::json Run::process(InputPair& pair) {
   nlohmann::json report;
   report["left"] = pair.left_name;
   report["right"] = pair.right_name;
   rectifier_.apply(pair, report);
   if (const auto& rectifier = rectifier_.by_calibration()) geometry_.use(rectifier->calibration());
+  geometry_.guess(pair, report);
   report["size"] = {pair.left.width(), pair.left.height()};
   // A calibration that does not fit is told before the work.
   if (geometry_.known()) geometry_.of(size_of(pair.left), size_of(pair.left));
 
+  tell_memory(pair);
   const auto start = std::chrono::steady_clock::now();
   Disparity *left = nullptr, *right = nullptr;
   if (s_.view != "right" || s_.lr_check) left = &left_.match(pair);
@@ -229,8 +254,14 @@ void Run::write_frame(const InputPair& pair, const Disparity& result) {
     const std::string name = pair.stem.substr(0, pair.stem.rfind('_'));
     video_path_ = names_.companion(name, "_disparity.mkv");
     video_.emplace(video_path_, result.map.width(), result.map.height(), *frame_rate_);
+    if (s_.match.min_disp < 0)
+      log_info("{}: holds 256 x (disparity + {}), as it has no negative values",
+               video_path_.string(), -s_.match.min_disp);
   }
-  video_->write(result.map);
+  if (s_.match.min_disp >= 0) return video_->write(result.map);
+  FloatMap moved = result.map;
+  for (float& value : moved) value -= static_cast<float>(s_.match.min_disp);
+  video_->write(moved);
 }
 
 std::optional<fs::path> Run::finish() {
@@ -285,7 +316,8 @@ void Run::write_geometry(const InputPair& pair, const Disparity& result, const s
   const FloatMap depth = depth_from_disparity(result, c, s_.keep_filled);
   const nlohmann::json span = span_of(depth);
   report["depth_m" + suffix] = span;
-  report["calibration"] = {{"focal_px", c.fx}, {"baseline_m", c.baseline}, {"doffs_px", c.doffs}};
+  report["calibration"] = {
+      {"focal_px", c.fx}, {"baseline_m", c.baseline}, {"doffs_px", c.doffs}, {"source", c.source}};
   log_info(
       "{}{}: f = {:.2f} px, baseline = {:.4f} m, doffs = {:.2f} px (from {}); depth {:.3f} to "
       "{:.3f} m, median {:.3f} m",
@@ -344,7 +376,9 @@ int cmd_match(int argc, char** argv) {
       "  nmrf match --list pairs.txt -o out/ --lr-check\n"
       "  nmrf match video.mp4 --side-by-side -o out/ --range 0,96\n"
       "  nmrf match --camera 0 -o out/ --no-frames\n\n"
-      "Disparity is positive, in pixels, of the left image unless --view says otherwise.\n"
+      "Disparity is in pixels of the left image unless --view says otherwise, and positive but "
+      "for\n"
+      "--min-disp.\n"
       "With RANK and WORLD_SIZE set, several processes share the pairs.\n",
       "nmrf match"};
   MatchSettings s;

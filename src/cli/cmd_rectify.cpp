@@ -88,12 +88,7 @@ int cmd_rectify(int argc, char** argv) {
       "nmrf rectify"};
   Settings s;
   std::string calibration;
-  app.add_option("LEFT", s.input.left,
-                 "Left image, folder, 'pattern*' or video (with --side-by-side: both views)");
-  app.add_option("RIGHT", s.input.right, "The same for the right view");
-  app.add_option("--list", s.input.list, "Text file with one pair per line: left right");
-  app.add_option("--root", s.input.root, "Folder that paths of the list are relative to");
-  app.add_flag("--side-by-side", s.input.side_by_side, "LEFT holds both views beside each other");
+  add_pair_input(app, s.input);
   app.add_option("-c,--calib", calibration,
                  "Calibration of the rig: FILE, or FILE,FILE (OpenCV yml/xml, Kalibr camchain, "
                  "ROS camera_info of both, KITTI calib_cam_to_cam)");

@@ -176,9 +176,43 @@ CLI::Option* add_device(CLI::App& app, std::string& device) {
       ->capture_default_str();
 }
 
+void add_pair_input(CLI::App& app, PairInput& input) {
+  app.add_option("LEFT", input.left,
+                 "Left image, folder, 'pattern*' or video (with --layout: both views)");
+  app.add_option("RIGHT", input.right, "The same for the right view");
+  app.add_option("--list", input.list, "Text file with one pair per line: left right");
+  app.add_option("--root", input.root, "Folder that paths of the list are relative to");
+  auto set = [&input](Layout layout) {
+    check(input.layout == Layout::kByName || input.layout == layout, ErrorKind::kUsage,
+          "--layout and --side-by-side contradict each other");
+    input.layout = layout;
+  };
+  static const std::vector<std::pair<std::string, Layout>> kLayouts{
+      {"side-by-side", Layout::kSideBySide},
+      {"crossed", Layout::kCrossed},
+      {"top-bottom", Layout::kTopBottom},
+      {"bottom-top", Layout::kBottomTop},
+      {"mpo", Layout::kMpo}};
+  std::vector<std::string> names;
+  for (const auto& entry : kLayouts) names.push_back(entry.first);
+  app.add_option_function<std::string>(
+         "--layout",
+         [set](const std::string& name) {
+           for (const auto& [known, layout] : kLayouts)
+             if (name == known) set(layout);
+         },
+         "LEFT holds both views: beside each other (crossed: the right one first), above each "
+         "other (bottom-top: the right one above), or as MPO; .mpo and .jps need no --layout")
+      ->check(CLI::IsMember(names));
+  app.add_flag_callback(
+      "--side-by-side", [set] { set(Layout::kSideBySide); }, "The same as --layout side-by-side");
+  app.add_flag("--upright", input.upright,
+               "Turn photographs as their EXIF orientation says [as they are stored]");
+}
+
 std::string in_options(std::string message) {
   static const std::regex words(
-      R"((^|[^\w.:-])(?:Match(?:er)?Options::)?(max_disp|full_size)\b|Match(?:er)?Options::(\w+))");
+      R"((^|[^\w.:-])(?:Match(?:er)?Options::)?(max_disp|min_disp|full_size)\b|(?:Match(?:er)?Options|PairInput)::(\w+))");
   std::string result;
   auto from = message.cbegin();
   for (std::sregex_iterator it(message.begin(), message.end(), words), end; it != end; ++it) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/pair_source.h"
 #include "nmrf/matcher.h"
 
 namespace nmrf::cli {
@@ -54,6 +55,9 @@ int parse(CLI::App& app, int argc, char** argv);
 CLI::Option* add_scale(CLI::App& app, std::optional<double>& scale, const std::string& text);
 // --max-disp PIXELS, or 0, which leaves it empty (see MatcherOptions::max_disp).
 CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp);
+
+// LEFT, RIGHT, --list, --root, --layout, --side-by-side and --upright.
+void add_pair_input(CLI::App& app, PairInput& input);
 
 // --rectify of commands that compare with truth: small or off.
 CLI::Option* add_rectify(CLI::App& app, std::string& rectify);

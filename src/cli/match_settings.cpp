@@ -15,15 +15,9 @@ namespace nmrf::cli {
 namespace fs = std::filesystem;
 
 void MatchSettings::add_to(CLI::App& app) {
-  app.add_option("LEFT", input.left,
-                 "Left image, folder, 'pattern*' or video (with --side-by-side: both views)");
-  app.add_option("RIGHT", input.right, "The same for the right view");
-  app.add_option("--list", input.list, "Text file with one pair per line: left right");
-  app.add_option("--root", input.root, "Folder that paths of the list are relative to");
-  app.add_flag("--side-by-side", input.side_by_side, "LEFT holds both views beside each other");
-
+  add_pair_input(app, input);
   app.add_option("--camera", input.camera,
-                 "Instead: a camera whose frames hold both views beside each other, by number")
+                 "Instead: a camera whose frames hold both views, by number; see --layout")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--frames", frames, "Stop after so many frames of a video or camera")
       ->check(CLI::PositiveNumber);
@@ -75,11 +69,19 @@ void MatchSettings::add_to(CLI::App& app) {
       ->group(kMatching);
   add_device(app, matcher.device)->group(kMatching);
   add_max_disp(app, matcher.max_disp)->group(kMatching);
+  app.add_option("--min-disp", match.min_disp,
+                 "Least disparity, pixels of the images as they are; may be negative [0]")
+      ->check(CLI::Range(-16384, 16384))
+      ->group(kMatching);
   add_precision(app, matcher.precision)->group(kMatching);
   add_scale(
       app, match.scale,
       "Resize the images first, intrinsics along; 1: as they are; auto: as the model does best, "
       "results at the original size")
+      ->group(kMatching);
+  app.add_option("--memory", memory,
+                 "Keep to so much memory, e.g. 2G; larger pairs are matched in overlapping tiles")
+      ->transform(CLI::AsSizeValue(false))
       ->group(kMatching);
   app.add_flag("--full-size", match.full_size, "With --scale FACTOR: results at the original size")
       ->group(kMatching);
@@ -100,7 +102,8 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_option("--calib", calibration_file,
                  "Calibration: Middlebury calib.txt, KITTI, OpenCV yml/xml, K.txt, stereodemo json")
       ->group(kDepth);
-  app.add_option("--focal", focal, "Instead of --calib: focal length, pixels")->group(kDepth);
+  app.add_option("--focal", focal, "Instead of --calib: focal length, pixels [EXIF]")
+      ->group(kDepth);
   app.add_option("--baseline", baseline, "and baseline, metres")->group(kDepth);
   app.add_option("--doffs", doffs, "cx of the right minus cx of the left camera, pixels [0]")
       ->group(kDepth);
@@ -121,7 +124,9 @@ void MatchSettings::add_to(CLI::App& app) {
 
 void MatchSettings::complete() {
   matcher.threads = common.thread_count();
+  if (memory) match.memory = *memory;
   exports.cloud.filled = keep_filled;
+  rectify.negative = match.min_disp < 0;
   exports.cloud.occluded = !lr_check;  // without the check only filling tells
 }
 
@@ -142,8 +147,9 @@ void MatchSettings::validate() const {
         rectify.wish);
   rectify.validate();
   if (by_hand)
-    check(focal.value_or(0) > 0 && baseline.value_or(0) > 0, ErrorKind::kUsage,
-          "depth needs both --focal (pixels) and --baseline (metres), and both positive");
+    check(focal.value_or(1) > 0 && baseline.value_or(0) > 0, ErrorKind::kUsage,
+          "depth needs both --focal (pixels; photographs may tell it) and --baseline (metres), and "
+          "both positive");
 }
 
 OutputNames::OutputNames(const MatchSettings& settings, bool many) {
@@ -151,10 +157,17 @@ OutputNames::OutputNames(const MatchSettings& settings, bool many) {
   const std::string& format = settings.format;
   const fs::path path(wish);
   const std::string extension = path.extension().string();
+  auto check_format = [&](const std::string& name) {
+    check(settings.match.min_disp >= 0 || name != ".png", ErrorKind::kUsage,
+          "16-bit PNG files cannot hold the negative disparities of --min-disp {}; write pfm, npy "
+          "or tiff",
+          settings.match.min_disp);
+  };
   std::error_code ignored;
   if (wish.back() == '/' || fs::is_directory(path, ignored) || extension.empty()) {
     folder_ = path;
     extension_ = "." + (format.empty() ? std::string("pfm") : format);
+    check_format(extension_);
   } else {
     check(is_disparity_extension(extension), ErrorKind::kUsage,
           "-o {}: no disparity format is called '{}'; expected .pfm, .png, .npy, .tiff, or a "
@@ -164,6 +177,7 @@ OutputNames::OutputNames(const MatchSettings& settings, bool many) {
           ErrorKind::kUsage, "-o {} contradicts --format {}", wish, format);
     check(!many, ErrorKind::kUsage, "-o {}: several pairs need a folder (end it with /)", wish);
     single_ = path;
+    check_format(extension);
     single_view_ = settings.view == "right" ? "_right" : "";
     folder_ = path.parent_path();
     extension_ = extension;
@@ -204,7 +218,11 @@ ColorRange RangeChooser::of(const FloatMap& disparity) {
 }
 
 Geometry::Geometry(const MatchSettings& settings)
-    : cx_(settings.cx), cy_(settings.cy), by_hand_(settings.focal.has_value()) {
+    : cx_(settings.cx),
+      cy_(settings.cy),
+      baseline_(settings.baseline),
+      doffs_(settings.doffs),
+      by_hand_(settings.focal.has_value()) {
   if (by_hand_) {
     Calibration c;
     c.fx = c.fy = *settings.focal;
@@ -218,6 +236,36 @@ Geometry::Geometry(const MatchSettings& settings)
   } else if (!settings.calibration_file.empty()) {
     given_ = read_calibration(settings.calibration_file);
   }
+}
+
+void Geometry::guess(const InputPair& pair, nlohmann::json& report) {
+  if (given_ && !guessed_) return;
+  check(pair.focal_guess || !baseline_, ErrorKind::kUsage,
+        "{}: --baseline alone needs photographs whose EXIF data tell the focal length, which this "
+        "does not. Give --focal too, in pixels.",
+        pair.left_name);
+  given_.reset();
+  if (!pair.focal_guess) return;
+  report["exif"] = {{"focal_px", *pair.focal_guess}};
+  if (pair.baseline_guess) report["exif"]["baseline_m"] = *pair.baseline_guess;
+  const auto baseline = baseline_ ? baseline_ : pair.baseline_guess;
+  if (baseline) {
+    Calibration c;
+    c.fx = c.fy = *pair.focal_guess;
+    c.baseline = *baseline;
+    c.doffs = doffs_.value_or(0);
+    c.source = fmt::format("the focal length in EXIF, a first guess; baseline from {}",
+                           baseline_ ? "the command line" : "the MPO file");
+    c.validate();
+    given_ = c;
+    by_hand_ = guessed_ = true;
+  }
+  if (!told_)
+    log_info("{}: EXIF tells of a focal length of about {:.0f} px. {}", pair.stem,
+             *pair.focal_guess,
+             baseline ? "Depths made with it may be wrong by some per cent; a calibration is better"
+                      : "With --baseline METRES it gives depths");
+  told_ = true;
 }
 
 Calibration Geometry::of(ImageSize original, ImageSize matched) {

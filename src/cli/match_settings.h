@@ -47,6 +47,7 @@ struct MatchSettings {
   std::string colormap = "turbo", range = "first";
   std::string calibration_file, truth_file;
   std::optional<double> focal, baseline, doffs, cx, cy;
+  std::optional<std::size_t> memory;  // bytes
   ExportSettings exports;
   CommonOptions common;
 
@@ -55,8 +56,10 @@ struct MatchSettings {
   void complete();
   // Throws Error(kUsage) for values that make no sense, alone or together.
   void validate() const;
-  // A calibration is given, in a file or by numbers.
-  bool by_calibration() const { return !calibration_file.empty() || focal.has_value(); }
+  // A calibration is given, in a file or by numbers, of which the photographs may tell one.
+  bool by_calibration() const {
+    return !calibration_file.empty() || baseline.has_value() || rectify.by_calibration();
+  }
 };
 
 // Where the results of a pair go.
@@ -97,6 +100,9 @@ class Geometry {
   bool known() const { return given_.has_value(); }
   // The calibration of pairs that were rectified by one.
   void use(const Calibration& calibration) { given_ = calibration; }
+  // Where nothing better is known: the focal length that the camera noted in the pair's files, with
+  // the baseline of the command line or of the file. Throws Error(kUsage) for a baseline alone.
+  void guess(const InputPair& pair, nlohmann::json& report);
   // The calibration that holds for maps of size `matched`, made from images of size `original`. A
   // calibration of images of another size but the same shape is scaled, with a warning; of another
   // shape it is an Error(kInput).
@@ -104,9 +110,9 @@ class Geometry {
 
  private:
   std::optional<Calibration> given_;
-  std::optional<double> cx_, cy_;
-  bool by_hand_ = false;
-  bool warned_ = false;
+  std::optional<double> cx_, cy_, baseline_, doffs_;
+  bool by_hand_ = false, guessed_ = false;
+  bool warned_ = false, told_ = false;
 };
 
 }  // namespace nmrf::cli

@@ -88,6 +88,9 @@ void PairRectifier::correct_small_errors(InputPair& pair, nlohmann::json& report
     changed_ = true;
     verdict = check_pair(pair.left, pair.right);
   }
+  // Its warning follows that of identical images.
+  if (verdict.swapped && settings_.negative)
+    verdict.warnings.erase(verdict.warnings.begin() + (verdict.identical ? 1 : 0));
   const bool decided = video_ && alignment_;
   if (!decided)
     alignment_ = settings_.wish != "off" && verdict.correctable ? verdict.alignment : Alignment();

@@ -18,7 +18,8 @@ struct RectifySettings {
   // else the files of a rig's calibration, separated by a comma.
   std::string wish = "small";
   std::optional<double> alpha;
-  std::string size;  // WxH
+  std::string size;       // WxH
+  bool negative = false;  // disparities may be negative: the pair is not swapped
 
   // --alpha and --rectified-size.
   void add_to(CLI::App& app, const char* group);

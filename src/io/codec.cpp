@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "core/cores.h"
 #include "core/file.h"
 #include "io/formats.h"
 #include "io/picture_check.h"
@@ -17,18 +18,6 @@ namespace fs = std::filesystem;
 
 namespace formats {
 namespace {
-
-// Bytes that programs can still get without pushing others out; nothing where it is not known.
-std::optional<std::uint64_t> free_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::optional<std::uint64_t> all;
-  std::string key, unit;
-  for (std::uint64_t kilobytes = 0; file >> key >> kilobytes;) {
-    if (key == "MemAvailable:" || key == "SwapFree:") all = all.value_or(0) + kilobytes * 1024;
-    std::getline(file, unit);
-  }
-  return all;
-}
 
 std::uint64_t megabytes(std::uint64_t bytes) { return (bytes + 999'999) / 1'000'000; }
 
@@ -107,8 +96,10 @@ std::string lower_extension(const fs::path& path) {
 }
 
 Picture decode_picture(const fs::path& path) {
-  const std::string name = path.string();
-  const std::string content = read_file(path, ErrorKind::kInput, kMaxPictureBytes);
+  return decode_picture(read_file(path, ErrorKind::kInput, kMaxPictureBytes), path.string());
+}
+
+Picture decode_picture(std::string_view content, const std::string& name) {
   const PictureKind kind = check_picture(content, name);
   try {
     switch (kind) {

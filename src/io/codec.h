@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "nmrf/image.h"
 #include "nmrf/map.h"
@@ -25,6 +26,10 @@ struct Picture {
 // Error(kInput) naming the file; more than kMaxPixels, or more than fits into memory,
 // Error(kDevice).
 Picture decode_picture(const std::filesystem::path& path);
+// The same from the bytes of a file; `name` stands for it in messages.
+Picture decode_picture(std::string_view content, const std::string& name);
+// As read_image(), from the bytes of a file.
+Image decode_image(std::string_view content, const std::string& name);
 
 // Encodes by the extension of `path` and writes atomically. The image is as write_image takes it.
 void encode_picture(const std::filesystem::path& path, const ImageView& image);

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "core/file.h"
 #include "io/codec.h"
+#include "io/picture_check.h"
 #include "nmrf/files.h"
 
 namespace nmrf {
@@ -30,11 +32,15 @@ void stretch(Image& image, int white) {
 }  // namespace
 
 Image read_image(const fs::path& path) {
-  Picture picture = decode_picture(path);
+  return decode_image(read_file(path, ErrorKind::kInput, kMaxPictureBytes), path.string());
+}
+
+Image decode_image(std::string_view content, const std::string& name) {
+  Picture picture = decode_picture(content, name);
   check(picture.floats.empty(), ErrorKind::kInput,
         "{}: holds 32-bit float values; expected 8 or 16 bits without sign. If it is a disparity "
         "or depth map, it cannot serve as an image.",
-        path.string());
+        name);
   if (picture.image.bits() == 8 && picture.white != 255)
     stretch<std::uint8_t>(picture.image, picture.white);
   if (picture.image.bits() == 16 && picture.white != 65535)

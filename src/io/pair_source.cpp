@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "io/codec.h"
 #include "io/folders.h"
 #include "io/list_file.h"
+#include "io/photo_info.h"
+#include "io/picture_check.h"
 #include "io/video.h"
 #include "nmrf/files.h"
 
@@ -80,10 +83,18 @@ void name_entries(std::vector<Entry>& entries) {
   }
 }
 
+// Of pictures that hold two views.
+std::optional<Layout> layout_by_name(const fs::path& path) {
+  const std::string extension = lower_extension(path);
+  if (extension == ".mpo") return Layout::kMpo;
+  if (extension == ".jps" || extension == ".pns") return Layout::kCrossed;
+  return {};
+}
+
 std::vector<Candidate> in_folder(const fs::path& folder) {
   std::vector<Candidate> found;
   for (const auto& name : scan::file_names(folder))
-    if (scan::is_image_extension(fs::path(name).extension().string()))
+    if (scan::is_image_extension(fs::path(name).extension().string()) || layout_by_name(name))
       found.push_back({folder / name, fs::path(name).stem().string()});
   check(!found.empty(), ErrorKind::kInput,
         "{}: the folder holds no picture (png, jpg, webp, bmp, tiff, ppm, pgm)", folder.string());
@@ -174,16 +185,20 @@ Image rgb8(Image image, const std::string& name) {
   return done ? std::move(image) : to_rgb8(image, name);
 }
 
-// Cuts both halves out of a picture that shows the two views side by side.
-void cut_halves(const Image& whole, const std::string& name, InputPair& pair) {
-  check(whole.width() >= 2 && whole.width() % 2 == 0, ErrorKind::kInput,
-        "{}: is {} pixels wide; two views side by side have an even width", name, whole.width());
+// Cuts both halves out of a picture that shows the two views.
+void cut_halves(const Image& whole, Layout layout, const std::string& name, InputPair& pair) {
+  const bool above = layout == Layout::kTopBottom || layout == Layout::kBottomTop;
+  const int side = above ? whole.height() : whole.width();
+  check(side >= 2 && side % 2 == 0, ErrorKind::kInput,
+        "{}: is {} pixels {}; two views {} have an even {}", name, side, above ? "high" : "wide",
+        above ? "above each other" : "side by side", above ? "height" : "width");
   ImageView half = whole;
-  half.width /= 2;
+  (above ? half.height : half.width) /= 2;
   half.stride = static_cast<std::ptrdiff_t>(whole.row_bytes());
-  pair.left = to_rgb8(half, name);
-  half.data = whole.row(0) + half.row_bytes();
-  pair.right = to_rgb8(half, name);
+  const bool swapped = layout == Layout::kCrossed || layout == Layout::kBottomTop;
+  (swapped ? pair.right : pair.left) = to_rgb8(half, name);
+  half.data = above ? whole.row(half.height) : whole.row(0) + half.row_bytes();
+  (swapped ? pair.left : pair.right) = to_rgb8(half, name);
 }
 
 void check_sizes(const InputPair& pair) {
@@ -210,7 +225,10 @@ void guarded(InputPair& pair, Read&& read) {
 
 class PictureSource : public PairSource {
  public:
-  PictureSource(std::vector<Entry> entries, const Shard& shard) : entries_(std::move(entries)) {
+  // An entry without a right picture has the layout of the input, or that of its name.
+  PictureSource(std::vector<Entry> entries, const PairInput& input)
+      : entries_(std::move(entries)), layout_(input.layout), upright_(input.upright) {
+    const Shard& shard = input.shard;
     name_entries(entries_);  // all of them: names must not depend on who has which
     std::int64_t item = 0;
     std::erase_if(entries_, [&](const Entry&) { return !shard.owns(item++); });
@@ -224,12 +242,10 @@ class PictureSource : public PairSource {
     pair.left_name = entry.left.string();
     pair.right_name = (entry.right.empty() ? entry.left : entry.right).string();
     guarded(pair, [&] {
-      if (entry.right.empty()) {
-        cut_halves(read_image(entry.left), pair.left_name, pair);
-      } else {
-        pair.left = rgb8(read_image(entry.left), pair.left_name);
-        pair.right = rgb8(read_image(entry.right), pair.right_name);
-      }
+      if (entry.right.empty())
+        read_both(entry.left, pair);
+      else
+        read_each(entry, pair);
     });
     return true;
   }
@@ -238,22 +254,73 @@ class PictureSource : public PairSource {
   }
 
  private:
+  void read_both(const fs::path& path, InputPair& pair) {
+    const std::string content = bytes_of(path);
+    const PhotoInfo info = photo_info(content);
+    const Layout layout =
+        layout_ == Layout::kByName ? layout_by_name(path).value_or(layout_) : layout_;
+    Image first = decode_image(content, pair.left_name);
+    const int file_width = first.width();
+    if (layout == Layout::kMpo) {
+      const MultiPicture both = multi_picture(content, pair.left_name);
+      pair.left = rgb8(std::move(first), pair.left_name);
+      pair.right = rgb8(decode_image(both.right, pair.right_name), pair.right_name);
+      pair.baseline_guess = both.baseline;
+    } else {
+      cut_halves(first, layout, pair.left_name, pair);
+    }
+    pair.focal_guess = info.focal_px(pair.left.width(), pair.left.height(), file_width);
+    turn(pair.left, info, pair.left_name);
+    turn(pair.right, info, pair.left_name);
+  }
+  void read_each(const Entry& entry, InputPair& pair) {
+    auto read = [&](const fs::path& path, const std::string& name, Image& image) {
+      const std::string content = bytes_of(path);
+      image = rgb8(decode_image(content, name), name);
+      const PhotoInfo info = photo_info(content);
+      const auto focal = info.focal_px(image.width(), image.height(), image.width());
+      turn(image, info, name);
+      return focal;
+    };
+    pair.focal_guess = read(entry.left, pair.left_name, pair.left);
+    read(entry.right, pair.right_name, pair.right);
+  }
+  static std::string bytes_of(const fs::path& path) {
+    return read_file(path, ErrorKind::kInput, kMaxPictureBytes);
+  }
+  void turn(Image& image, const PhotoInfo& info, const std::string& name) {
+    if (info.orientation == 1) return;
+    if (upright_) {
+      image = upright(image, info.orientation);
+    } else if (!warned_) {
+      log_warning(
+          "{}: the camera was turned (EXIF orientation {}); the image is taken as it is stored. "
+          "With PairInput::upright it is turned first.",
+          name, info.orientation);
+      warned_ = true;
+    }
+  }
+
   std::vector<Entry> entries_;
+  Layout layout_;
+  bool upright_, warned_ = false;
   std::size_t at_ = 0;
 };
 
 class VideoSource : public PairSource {
  public:
   // `right` empty: the frames of `left` hold both views.
-  VideoSource(const std::string& left, const std::string& right)
+  VideoSource(const std::string& left, const std::string& right, Layout layout)
       : left_(open_video(left)),
         right_(right.empty() ? nullptr : open_video(right)),
         names_{left, right},
-        prefix_(fs::path(left).stem().string()) {}
-  explicit VideoSource(int camera)
+        prefix_(fs::path(left).stem().string()),
+        layout_(layout) {}
+  VideoSource(int camera, Layout layout)
       : left_(open_camera(camera)),
         names_{fmt::format("camera {}", camera), ""},
         prefix_(fmt::format("camera{}", camera)),
+        layout_(layout),
         camera_(true) {}
   bool next(InputPair& pair) override {
     Image first, second;
@@ -277,7 +344,7 @@ class VideoSource : public PairSource {
         pair.left = rgb8(std::move(first), pair.left_name);
         pair.right = rgb8(std::move(second), pair.right_name);
       } else {
-        cut_halves(first, pair.left_name, pair);
+        cut_halves(first, layout_, pair.left_name, pair);
       }
     });
     return true;
@@ -297,6 +364,7 @@ class VideoSource : public PairSource {
  private:
   std::unique_ptr<VideoReader> left_, right_;
   std::string names_[2], prefix_;
+  Layout layout_;
   bool camera_ = false;
   std::int64_t index_ = 0;
 };
@@ -306,7 +374,7 @@ std::unique_ptr<PairSource> open_video_pairs(const PairInput& input) {
         "{}: the frames of a video build on each other and cannot be shared by {} processes "
         "(WORLD_SIZE)",
         input.left, input.shard.world);
-  return std::make_unique<VideoSource>(input.left, input.right);
+  return std::make_unique<VideoSource>(input.left, input.right, input.layout);
 }
 
 std::vector<Entry> from_list(const PairInput& input) {
@@ -350,31 +418,36 @@ std::string name_without_side(const std::string& name) {
 
 std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
   if (!input.list.empty()) {
-    check(input.left.empty() && input.right.empty() && !input.side_by_side, ErrorKind::kUsage,
-          "give either a list file or a left and a right input, not both");
-    return std::make_unique<PictureSource>(from_list(input), input.shard);
+    check(input.left.empty() && input.right.empty() && input.layout == Layout::kByName,
+          ErrorKind::kUsage, "give either a list file or a left and a right input, not both");
+    return std::make_unique<PictureSource>(from_list(input), input);
   }
   if (input.camera) {
     check(input.left.empty() && input.right.empty(), ErrorKind::kUsage,
           "give either a camera or files, not both");
-    return std::make_unique<VideoSource>(*input.camera);
+    return std::make_unique<VideoSource>(*input.camera, input.layout);
   }
   check(!input.left.empty(), ErrorKind::kUsage, "no input is given: name a left and a right image");
-  if (input.side_by_side) {
+  if (input.layout != Layout::kByName || (input.right.empty() && layout_by_name(input.left))) {
     check(input.right.empty(), ErrorKind::kUsage,
-          "side-by-side input holds both views in one picture; '{}' is one too many", input.right);
+          "input of this layout holds both views in one picture; '{}' is one too many",
+          input.right);
     std::vector<Entry> entries;
     if (fs::is_directory(input.left) || is_pattern(input.left)) {
       for (auto& candidate : candidates(input.left)) entries.push_back({candidate.path, "", ""});
     } else {
       check_file(input.left);
-      if (is_video(input.left)) return open_video_pairs(input);
+      if (is_video(input.left)) {
+        check(input.layout != Layout::kMpo, ErrorKind::kUsage,
+              "'{}' is a video; MPO files are pictures", input.left);
+        return open_video_pairs(input);
+      }
       entries.push_back({input.left, "", ""});
     }
-    return std::make_unique<PictureSource>(std::move(entries), input.shard);
+    return std::make_unique<PictureSource>(std::move(entries), input);
   }
   check(!input.right.empty(), ErrorKind::kUsage,
-        "'{}' needs a right image as well (or side-by-side input)", input.left);
+        "'{}' needs a right image as well (or a layout of both views in one picture)", input.left);
   auto is_many = [](const std::string& side) { return fs::is_directory(side) || is_pattern(side); };
   if (is_many(input.left) || is_many(input.right)) {
     for (const std::string& side : {input.left, input.right})
@@ -383,15 +456,14 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
             "patterns",
             side);
     return std::make_unique<PictureSource>(
-        match(candidates(input.left), candidates(input.right), input), input.shard);
+        match(candidates(input.left), candidates(input.right), input), input);
   }
   check_file(input.left);
   check_file(input.right);
   check(is_video(input.left) == is_video(input.right), ErrorKind::kUsage,
         "'{}' and '{}': one is a video and the other is not", input.left, input.right);
   if (is_video(input.left)) return open_video_pairs(input);
-  return std::make_unique<PictureSource>(std::vector<Entry>{{input.left, input.right, ""}},
-                                         input.shard);
+  return std::make_unique<PictureSource>(std::vector<Entry>{{input.left, input.right, ""}}, input);
 }
 
 }  // namespace nmrf

@@ -18,13 +18,26 @@
 
 namespace nmrf {
 
+// How pictures or frames hold the two views.
+enum class Layout {
+  kByName,      // each its own; of a single .mpo file kMpo, of .jps and .pns files kCrossed
+  kSideBySide,  // left and right half
+  kCrossed,     // the right view in the left half
+  kTopBottom,   // the left view above
+  kBottomTop,   // the right view above
+  kMpo,         // two JPEG pictures one after the other, as stereo cameras write them
+};
+
 // What to read.
 struct PairInput {
-  // A picture, a folder, a pattern with * ? [ ], or a video. With `side_by_side`, `left` alone
-  // holds both views: each picture or frame is cut in two halves of the same width.
+  // A picture, a folder, a pattern with * ? [ ], or a video. With a layout of both views in one
+  // picture, `left` alone.
   std::string left{}, right{};
-  bool side_by_side = false;
-  // Instead of `left`: a camera of this machine whose frames hold both views beside each other.
+  Layout layout = Layout::kByName;
+  // Turn pictures as their EXIF orientation says. Without, they are taken as stored.
+  bool upright = false;
+  // Instead of `left`: a camera of this machine whose frames hold both views, side by side unless
+  // `layout` says otherwise.
   std::optional<int> camera{};
   // Instead of the two: a list file with `left right` in each line, relative to the list's folder
   // or to `root`; further columns are ignored.
@@ -40,7 +53,9 @@ struct InputPair {
   std::string stem;
   std::string left_name, right_name;  // paths, for messages
   std::int64_t index = 0;             // from 0
-  std::optional<Error> error;         // this pair cannot be used: unreadable, or sizes differ
+  // What the camera noted, as a first guess: focal length in px of the images, and metres.
+  std::optional<double> focal_guess, baseline_guess;
+  std::optional<Error> error;  // this pair cannot be used: unreadable, or sizes differ
 };
 
 class PairSource {

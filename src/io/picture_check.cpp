@@ -85,8 +85,8 @@ void check_png(std::string_view data, const std::string& name) {
 }
 
 // Walks the segments, steps over the coded data of each scan, and wants the end marker. Trailing
-// bytes after it are common (cameras append previews) and harmless.
-void check_jpeg(std::string_view data, const std::string& name) {
+// bytes after it are common (cameras append previews) and harmless. Returns where they begin.
+std::size_t check_jpeg(std::string_view data, const std::string& name) {
   constexpr auto kind = PictureKind::kJpeg;
   std::size_t at = 2;
   bool in_scan = false;
@@ -107,7 +107,7 @@ void check_jpeg(std::string_view data, const std::string& name) {
       at += 2;
       continue;
     }
-    if (marker == 0xD9) return;
+    if (marker == 0xD9) return at + 2;
     if (data.size() - at < 4) truncated(name, kind, "the file ends inside a header");
     const std::size_t length = big16(data, at + 2);
     check(length >= 2, ErrorKind::kInput, "{}: the JPEG image is damaged at byte {}.", name, at);
@@ -295,6 +295,10 @@ const char* picture_kind_name(PictureKind kind) {
       return "BMP image";
   }
   return "image";
+}
+
+std::size_t jpeg_end(std::string_view content, const std::string& name) {
+  return check_jpeg(content, name);
 }
 
 void check_webp_plausible(const std::string& name, std::uint64_t width, std::uint64_t height,

@@ -26,6 +26,9 @@ const char* picture_kind_name(PictureKind kind);
 // `name` stands for the file in messages. Throws Error(kInput).
 PictureKind check_picture(std::string_view content, const std::string& name);
 
+// The first byte behind the end marker of a JPEG file. Throws Error(kInput) when there is none.
+std::size_t jpeg_end(std::string_view content, const std::string& name);
+
 // WebP has no bound of its own: a few bytes may stand for any size of one colour. Beyond 8
 // megapixels a file must have a byte for every 4096 of them. Throws Error(kInput).
 void check_webp_plausible(const std::string& name, std::uint64_t width, std::uint64_t height,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/check.h"
 #include "core/quantile.h"
 #include "kernels/remap.h"
 
@@ -310,6 +311,8 @@ AlignmentEstimate estimate_alignment(const Grey& left, const Grey& right,
 void align(const Image& image, const Alignment& alignment, ThreadPool& pool,
            std::vector<float>& work, Image& result) {
   const int width = image.width(), height = image.height();
+  check(std::isfinite(alignment.vertical_rms(width, height)), ErrorKind::kUsage,
+        "the alignment is not finite");
   result.resize(width, height);
   const auto room = static_cast<std::size_t>(width);
   work.resize(std::max(work.size(), 2 * room * static_cast<std::size_t>(pool.threads())));

@@ -41,6 +41,11 @@ class EnginePass {
   virtual ~EnginePass() = default;
   // Sets map, posterior and, if asked for, labels and seeds of the result.
   virtual void run(const PassInput& input, Disparity& result) = 0;
+  // Bytes of its buffers for images of this size, with a guide given or not; 0: not known.
+  virtual std::size_t memory(int width, int height, bool guided) {
+    (void)width, (void)height, (void)guided;
+    return 0;
+  }
 };
 
 class Engine {

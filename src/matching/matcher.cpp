@@ -15,6 +15,7 @@
 #include "matching/engine.h"
 #include "matching/error_model.h"
 #include "matching/hole_filling.h"
+#include "matching/tiles.h"
 #include "matching/weighted_median.h"
 #include "nmrf/checks.h"
 
@@ -25,6 +26,8 @@ constexpr int kLeastSide = 32;  // of the images that are matched
 
 // Of images whose scale is left to the model: bounds time and memory.
 constexpr double kMostPixels = 2e6;
+
+constexpr double kMostEnlarged = 2;
 
 double within_most_pixels(int width, int height) {
   return std::sqrt(kMostPixels / (static_cast<double>(width) * height));
@@ -41,6 +44,34 @@ void mirror(Image& image) {
 template <class T>
 void mirror(Map<T>& map) {
   for (int y = 0; y < map.height(); ++y) std::reverse(map.row(y), map.row(y) + map.width());
+}
+
+// Moves an image by `shift` pixels to the right, in place; the border is repeated.
+void move_right(Image& image, int shift) {
+  const int width = image.width(), kept = width - std::abs(shift);
+  for (int y = 0; y < image.height(); ++y) {
+    std::uint8_t* row = image.row(y);
+    const int from = std::max(0, -shift), to = std::max(0, shift);
+    std::memmove(row + 3 * to, row + 3 * from, 3 * static_cast<std::size_t>(kept));
+    const std::uint8_t* border = row + 3 * (shift > 0 ? to : kept - 1);
+    const int begin = shift > 0 ? 0 : kept, end = shift > 0 ? to : width;
+    for (int x = begin; x < end; ++x) std::memcpy(row + 3 * x, border, 3);
+  }
+}
+
+// Marks pixels whose match lies in what move_right() repeated: nobody saw it there.
+void mark_repeated(const FloatMap& map, float shift, ByteMap& mask) {
+  const float first = std::max(0.0f, shift),
+              last = static_cast<float>(map.width() - 1) + std::min(0.0f, shift);
+  for (int y = 0; y < map.height(); ++y)
+    for (int x = 0; x < map.width(); ++x) {
+      const float at = static_cast<float>(x) - map.at(y, x);
+      if (at < first || at > last) mask.at(y, x) = kOutOfView | kFilled;
+    }
+}
+
+void add(float shift, FloatMap& map) {
+  for (float& value : map) value += shift;
 }
 
 void warn_of_limit(const FloatMap& disparity, int max_disp) {
@@ -63,6 +94,8 @@ struct Call {
   Image aligned;                    // its memory
   Image scaled_left, scaled_right;  // as matched in the first pass
   Image finer_left, finer_right;    // and in the second
+  Image coarse_left, coarse_right;  // of the pass that guides tiles
+  TiledPass tiles;
   FloatMap guide, swap;
   std::vector<float> known;
   kernels::Resampler resampler;
@@ -139,6 +172,12 @@ struct Matcher::State {
 
   double best_scale(const FloatMap& map, std::optional<double> current,
                     std::vector<float>& known) const;
+  struct Needs {
+    std::size_t around = 0, pass = 0;  // bytes: images and maps; buffers of the largest pass
+  };
+  Needs needs(EnginePass& pass, int width, int height, const MatchOptions& how) const;
+  // Returns whether it took tiles.
+  bool run_pass(Call& call, PassInput input, std::optional<std::size_t> room, Disparity& result);
   void match(Call& call, const ImageView& left, const ImageView& right, const MatchOptions& how,
              Disparity& result, std::vector<float>* features = nullptr);
   void estimate_errors(Call& call, const Image& left, const Image& right, float scale,
@@ -147,8 +186,8 @@ struct Matcher::State {
 
 double Matcher::State::best_scale(const FloatMap& map, std::optional<double> current,
                                   std::vector<float>& known) const {
-  constexpr double kMost = 2, kLeast = 1.2;  // less is not worth another pass
-  constexpr double kCovered = 0.6;           // of max_disp: the rest is for what is nearer still
+  constexpr double kLeast = 1.2;    // less is not worth another pass
+  constexpr double kCovered = 0.6;  // of max_disp: the rest is for what is nearer still
   constexpr double kNearShare = 0.98;
   if (options().enlarge == 0) return 1;
   known.resize(map.size());
@@ -158,9 +197,69 @@ double Matcher::State::best_scale(const FloatMap& map, std::optional<double> cur
   const double limit = std::min<double>(options().enlarge, kCovered * options().max_disp);
   const double room = limit / std::max(quantile(known, kNearShare), 1.0f);
   const double most = within_most_pixels(map.width(), map.height());
-  double scale = std::min({kMost, room, most});
+  double scale = std::min({kMostEnlarged, room, most});
   if (scale < kLeast) scale = std::min(1.0, most);
   return current && *current > 0.9 * scale && *current < 1.1 * scale ? *current : scale;
+}
+
+Matcher::State::Needs Matcher::State::needs(EnginePass& pass, int width, int height,
+                                            const MatchOptions& how) const {
+  const bool choose = !how.scale && options().enlarge > 0 && !how.keep_labels;
+  double scale = how.scale.value_or(1);
+  if (choose) scale = std::min(kMostEnlarged, within_most_pixels(width, height));
+  const int matched_width = std::max(1, static_cast<int>(std::lround(width * scale))),
+            matched_height = std::max(1, static_cast<int>(std::lround(height * scale)));
+  const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
+             matched =
+                 static_cast<std::size_t>(matched_width) * static_cast<std::size_t>(matched_height);
+  constexpr std::size_t kImage = 3, kMaps = 88;  // bytes; maps: of the result, to finish it
+  Needs result;
+  result.around = pixels * (how.align ? 3 : 2) * kImage + (scale != 1 ? 2 * matched * kImage : 0) +
+                  std::max(pixels, matched) * kMaps;
+  result.pass = pass.memory(matched_width, matched_height, how.guide != nullptr);
+  return result;
+}
+
+// One pass, in tiles where it would need more than `room` bytes.
+bool Matcher::State::run_pass(Call& call, PassInput input, std::optional<std::size_t> room,
+                              Disparity& result) {
+  const int width = input.left->width(), height = input.left->height();
+  if (!room || call.pass->memory(width, height, input.guide != nullptr) <= *room) {
+    call.pass->run(input, result);
+    return false;
+  }
+  const int max_disp = options().max_disp;
+  int reach = max_disp;
+  if (options().guide) {
+    if (!input.guide) {  // the whole at a size that fits
+      double scale = std::min(0.5, within_most_pixels(width, height));
+      auto fits = [&] {
+        return call.pass->memory(static_cast<int>(std::lround(width * scale)),
+                                 static_cast<int>(std::lround(height * scale)), false) <= *room;
+      };
+      while (!fits() && std::min(width, height) * scale > 2 * kLeastSide) scale *= 0.8;
+      resize(call, *input.left, scale, call.coarse_left);
+      resize(call, *input.right, scale, call.coarse_right);
+      PassInput coarse = input;
+      coarse.left = &call.coarse_left;
+      coarse.right = &call.coarse_right;
+      coarse.evidence = nullptr;
+      coarse.on_stage = nullptr;
+      call.pass->run(coarse, result);
+      const float grown = static_cast<float>(width) / static_cast<float>(result.map.width());
+      resize(call, result.map, width, height, grown, call.guide);
+      input.guide = &call.guide;
+    }
+    const auto [least, most] = std::minmax_element(input.guide->begin(), input.guide->end());
+    reach = std::min(max_disp, static_cast<int>(*most - *least) + 1);
+  }
+  const Tiling tiling =
+      choose_tiling(*call.pass, width, height, input.guide != nullptr, reach, *room);
+  if (tiling.tiles.empty())
+    call.pass->run(input, result);
+  else
+    call.tiles.run(*call.pass, input, tiling, max_disp, result);
+  return !tiling.tiles.empty();
 }
 
 void Matcher::State::estimate_errors(Call& call, const Image& left, const Image& right, float scale,
@@ -200,6 +299,8 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     mirror(call.left);
     mirror(call.right);
   }
+  // What is matched has disparities from 0 on. The other view moves, not the one of the map.
+  if (how.min_disp != 0) move_right(call.right, how.min_disp);
   const int width = call.left.width(), height = call.left.height();
   const bool choose = !how.scale;
   double scale = how.scale.value_or(1);
@@ -231,14 +332,26 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     resize(call, *how.guide, matched, left->height(),
            static_cast<float>(matched) / static_cast<float>(width), call.guide);
     if (how.view == View::kRight) mirror(call.guide);
+    if (how.min_disp != 0)
+      add(static_cast<float>(-how.min_disp) * static_cast<float>(matched) /
+              static_cast<float>(width),
+          call.guide);
     input.guide = &call.guide;
   }
   if (how.progress)
     input.on_stage = [&](double done, const char* stage) {
       check(how.progress({begin + share * done, stage}), ErrorKind::kCancelled, "cancelled");
     };
-  call.pass->run(input, result);
-  warn_of_limit(result.map, o.max_disp);
+  std::optional<std::size_t> room;  // for the buffers of a pass
+  if (how.memory) {
+    const std::size_t around = needs(*call.pass, width, height, how).around;
+    check(*how.memory > around, ErrorKind::kDevice,
+          "images and maps of a {}x{} pair take {} MB, which is all of the limit of {} MB or more",
+          width, height, around >> 20, *how.memory >> 20);
+    room = *how.memory - around;
+  }
+  const bool tiled = run_pass(call, input, room, result);
+  if (!tiled) warn_of_limit(result.map, o.max_disp);  // tiles look beyond it
   if (choose) {
     const double enlarged = best_scale(result.map, {}, call.known);
     if (enlarged > 1) {
@@ -255,7 +368,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
       }
       begin = first_share;
       share = 1 - first_share;
-      call.pass->run(input, result);
+      run_pass(call, input, room, result);
     }
   }
   if ((how.full_size || choose) && (result.map.width() != width || result.map.height() != height)) {
@@ -277,9 +390,17 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool);
   call.weighted_median.apply(result.map, seen, o.median, pool);
   const int matched = input.left->width();
+  const float least = static_cast<float>(how.min_disp) * static_cast<float>(result.map.width()) /
+                      static_cast<float>(width);
+  if (how.min_disp != 0) mark_repeated(result.map, least, result.mask);
   estimate_errors(call, seen, other,
                   static_cast<float>(matched) / static_cast<float>(result.map.width()), result,
                   features);
+  if (how.min_disp != 0) {
+    add(least, result.map);
+    for (CellLabels* labels : {&result.labels, &result.seeds})
+      for (float& value : labels->values) value += least;
+  }
   if (how.view == View::kRight) {
     mirror(result.map);
     for (FloatMap* map :
@@ -303,6 +424,13 @@ double Matcher::best_scale(const FloatMap& map, std::optional<double> current) c
   check(!map.empty(), ErrorKind::kUsage, "the choice of a scale needs a disparity map");
   std::vector<float> known;
   return state_->best_scale(map, current, known);
+}
+
+std::size_t Matcher::memory(int width, int height, const MatchOptions& how) const {
+  std::unique_ptr<Call> call = state_->take_call();
+  const auto needs = state_->needs(*call->pass, width, height, how);
+  state_->give_back(std::move(call));
+  return std::min(needs.around + needs.pass, how.memory.value_or(SIZE_MAX));
 }
 
 int Matcher::max_disp() const { return state_->options().max_disp; }
@@ -383,6 +511,8 @@ void Matcher::match(const ImageView& left, const ImageView& right, const MatchOp
         left.width, left.height, right.width, right.height);
   check(!how.scale || (*how.scale > 0.01 && *how.scale < 100), ErrorKind::kUsage,
         "scale is {}; expected a factor such as 0.5", how.scale.value_or(0));
+  check(left.empty() || std::abs(static_cast<double>(how.min_disp)) < left.width, ErrorKind::kUsage,
+        "min_disp is {} and the images are {} pixels wide", how.min_disp, left.width);
   check(how.view == View::kLeft || !how.keep_labels, ErrorKind::kUsage,
         "candidate labels are kept for the left view only");
   try {
@@ -391,7 +521,8 @@ void Matcher::match(const ImageView& left, const ImageView& right, const MatchOp
     state_->give_back(std::move(call));
   } catch (const std::bad_alloc&) {
     fail(ErrorKind::kDevice,
-         "not enough memory for a {}x{} pair. Try a scale of 0.5 or a smaller max_disp (now {}).",
+         "not enough memory for a {}x{} pair. Set a memory limit, a scale of 0.5 or a smaller "
+         "max_disp (now {}).",
          left.width, left.height, max_disp());
   }
 }

@@ -17,13 +17,13 @@ constexpr int kLeastSide = 32;          // of the images of a pass
 constexpr std::size_t kMostPlans = 16;  // kept per call
 
 // 8-bit RGB as floats of 0 to 255, replicate-padded at the right and the bottom to the sizes the
-// network takes.
-FeatureMap to_floats(Context& context, const Image& image, const ModelOptions& options) {
-  const int width = image.width(), height = image.height();
+// network takes. image: not looked at while planning.
+FeatureMap to_floats(Context& context, const Image* image, int width, int height,
+                     const ModelOptions& options) {
   FeatureMap result = context.map(options.aligned(height), options.aligned(width), 3);
   context.share(result.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y) {
-      const std::uint8_t* from = image.row(std::min(static_cast<int>(y), height - 1));
+      const std::uint8_t* from = image->row(std::min(static_cast<int>(y), height - 1));
       float* to = result.values.data() + y * result.width * 3;
       for (int i = 0; i < 3 * width; ++i) to[i] = from[i];
       for (std::int64_t x = width; x < result.width; ++x)
@@ -59,12 +59,8 @@ class RuntimePass : public EnginePass {
 
   void run(const PassInput& input, Disparity& result) override {
     const Image& left = *input.left;
-    const Guide guide = !network_.options().guide ? Guide::kNone
-                        : input.guide             ? Guide::kGiven
-                        : left.width() >= 2 * kLeastSide && left.height() >= 2 * kLeastSide
-                            ? Guide::kHalfSize
-                            : Guide::kNone;
-    const Planned& planned = plan({left.width(), left.height(), guide}, input);
+    const Key key = key_of(left.width(), left.height(), input.guide != nullptr);
+    const Planned& planned = plan(key);
     result.map.resize(left.width(), left.height());
     result.posterior.resize(left.width(), left.height());
     if (input.evidence)
@@ -80,7 +76,11 @@ class RuntimePass : public EnginePass {
         input.on_stage(planned.operations > 0 ? done / planned.operations : 0, stage);
         if (next < planned.stages.size()) done += planned.stages[next++];
       });
-    forward(context, input, guide, &result);
+    forward(context, key, input, &result);
+  }
+
+  std::size_t memory(int width, int height, bool guided) override {
+    return plan(key_of(width, height, guided)).memory.bytes;
   }
 
  private:
@@ -95,7 +95,16 @@ class RuntimePass : public EnginePass {
     double operations = 0;
   };
 
-  const Planned& plan(const Key& key, const PassInput& input) {
+  Key key_of(int width, int height, bool guided) const {
+    const bool halves = width >= 2 * kLeastSide && height >= 2 * kLeastSide;
+    return {width, height,
+            !network_.options().guide ? Guide::kNone
+            : guided                  ? Guide::kGiven
+            : halves                  ? Guide::kHalfSize
+                                      : Guide::kNone};
+  }
+
+  const Planned& plan(const Key& key) {
     if (auto found = plans_.find(key); found != plans_.end()) return found->second;
     if (plans_.size() >= kMostPlans) plans_.clear();
     arena_.begin_planning();
@@ -111,18 +120,19 @@ class RuntimePass : public EnginePass {
       first = false;
       before = now;
     });
-    forward(context, input, key.guide, nullptr);
+    forward(context, key, {}, nullptr);
     planned.stages.push_back(counted() - before);
     planned.operations = counted();
     planned.memory = arena_.plan();
     return plans_.emplace(key, std::move(planned)).first->second;
   }
 
-  // result: null while planning.
-  void forward(Context& context, const PassInput& input, Guide guide, Disparity* result) const {
+  // While planning, the input is empty and the result null.
+  void forward(Context& context, const Key& key, const PassInput& input, Disparity* result) const {
     const ModelOptions& options = network_.options();
-    const FeatureMap left = to_floats(context, *input.left, options);
-    const FeatureMap right = to_floats(context, *input.right, options);
+    const Guide guide = key.guide;
+    const FeatureMap left = to_floats(context, input.left, key.width, key.height, options);
+    const FeatureMap right = to_floats(context, input.right, key.width, key.height, options);
     const Buffer<float> guide_map = make_guide(context, input, guide, left, right);
     const NetworkOutput out =
         network_.forward(context, left, right, guide_map.data(), guide != Guide::kNone);

@@ -21,6 +21,7 @@ struct Sequence::State {
   std::optional<double> scale;
   int width = 0, height = 0;
   Disparity result;
+  FloatMap matched;
   Image frame;  // 8-bit RGB, of the view that is matched
   FrameMotion motion;
   TemporalFilter filter;
@@ -77,13 +78,17 @@ void Sequence::next(const ImageView& left, const ImageView& right, Disparity& re
     throw;
   }
   if (how.guide && !s.how.guide && s.filter.ready(result.map.width(), result.map.height()))
-    s.filter.apply(result);
+    s.filter.apply(result, static_cast<float>(s.how.min_disp));
   if (result.map.width() == s.width && result.map.height() == s.height) {
     if (!how.guide) s.filter.restart();
     s.filter.remember(result);
   }
   if (s.how.align) s.how.alignment = result.alignment;  // of the first frame
-  if (free) s.scale = s.matcher->best_scale(result.map, s.scale);
+  if (!free) return;
+  // The scale is chosen by what is matched, which has disparities from 0 on.
+  s.matched = result.map;
+  for (float& value : s.matched) value -= static_cast<float>(s.how.min_disp);
+  s.scale = s.matcher->best_scale(s.matched, s.scale);
 }
 
 }  // namespace nmrf

@@ -82,7 +82,7 @@ float TemporalFilter::trend_at(int y, int x) const {
   return above + down * (below - above);
 }
 
-void TemporalFilter::apply(Disparity& result) {
+void TemporalFilter::apply(Disparity& result, float least) {
   const int width = result.map.width(), height = result.map.height();
   measure_trend(result);
   next_averaged_.resize(width, height);
@@ -94,7 +94,7 @@ void TemporalFilter::apply(Disparity& result) {
       frames = 1;
       const std::int32_t from = from_.at(y, x);
       if (from < 0) continue;
-      const float old = std::max(0.0f, moved_.at(y, x) - trend_at(y, x));
+      const float old = std::max(least, moved_.at(y, x) - trend_at(y, x));
       float& own = result.map.at(y, x);
       const float difference = old - own;
       if (!std::isfinite(difference)) continue;

@@ -22,7 +22,8 @@ class TemporalFilter {
   // from the old one, apart from what the surroundings changed by (surfaces come nearer), it
   // becomes the mean of the last frames. Where it differs by more, the one with the smaller
   // expected error stays.
-  void apply(Disparity& result);
+  // `least`: no disparity is below it.
+  void apply(Disparity& result, float least = 0);
   // Remembers a result for the next frame.
   void remember(const Disparity& result);
 

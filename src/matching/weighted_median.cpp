@@ -14,7 +14,8 @@ void find_edges(const float* above, const float* row, const float* below, int wi
                 std::uint8_t* edges) {
   auto apart = [](float a, float b) { return std::abs(a - b) > kernels::kSurfaceStep; };
   for (int x = 0; x < width; ++x)
-    edges[x] = static_cast<std::uint8_t>(apart(row[x], row[x - 1]) | apart(row[x], row[x + 1]));
+    edges[x] =
+        static_cast<std::uint8_t>(int{apart(row[x], row[x - 1])} | int{apart(row[x], row[x + 1])});
   for (const float* other : {above, below})
     for (int x = 0; other && x < width; ++x)
       edges[x] |= static_cast<std::uint8_t>(apart(row[x], other[x]));

@@ -41,7 +41,10 @@ class Packed {
 struct NormValues {
   Buffer<float> values;
   std::int64_t channels = 0;
-  conv::Norm norm() const { return {values.data(), values.data() + channels}; }
+  // No memory while planning.
+  conv::Norm norm() const {
+    return {values.data(), values.data() ? values.data() + channels : nullptr};
+  }
 };
 NormValues take_norm(Context& context, std::int64_t channels);
 

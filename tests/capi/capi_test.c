@@ -120,6 +120,8 @@ static void test_match(const nmrf_matcher* matcher) {
   /* Into buffers of the caller's, with gaps, and bottom up. */
   enum { kRoom = kWidth + 6 };
   static float disparity[kHeight][kRoom], confidence[kHeight][kWidth];
+  static float posterior[kHeight][kWidth], confidence3[kHeight][kWidth],
+      expected_error[kHeight][kWidth];
   static uint8_t mask[kHeight][kWidth];
   nmrf_buffers buffers = {.size = sizeof buffers,
                           .width = kWidth,
@@ -127,14 +129,26 @@ static void test_match(const nmrf_matcher* matcher) {
                           .disparity = disparity[kHeight - 1],
                           .confidence = confidence[0],
                           .mask = mask[0],
-                          .disparity_stride = -(ptrdiff_t)sizeof disparity[0]};
+                          .disparity_stride = -(ptrdiff_t)sizeof disparity[0],
+                          .confidence3 = confidence3[0],
+                          .expected_error = expected_error[kHeight - 1],
+                          .posterior = posterior[0],
+                          .expected_error_stride = -(ptrdiff_t)sizeof expected_error[0]};
   CHECK(nmrf_result_copy(result, &buffers) == NMRF_OK);
   for (int y = 0; y < kHeight; ++y) {
     CHECK(!memcmp(disparity[kHeight - 1 - y], maps.disparity + y * kWidth, kWidth * sizeof(float)));
     CHECK(!memcmp(confidence[y], maps.confidence + y * kWidth, kWidth * sizeof(float)));
     CHECK(!memcmp(mask[y], maps.mask + y * kWidth, kWidth));
+    CHECK(!memcmp(posterior[y], maps.posterior + y * kWidth, kWidth * sizeof(float)));
+    CHECK(!memcmp(confidence3[y], maps.confidence3 + y * kWidth, kWidth * sizeof(float)));
+    CHECK(!memcmp(expected_error[kHeight - 1 - y], maps.expected_error + y * kWidth,
+                  kWidth * sizeof(float)));
     CHECK(disparity[y][kWidth] == 0);
   }
+  /* A program whose nmrf_maps ends with the mask. */
+  nmrf_maps old = {.size = offsetof(nmrf_maps, confidence3), .posterior = confidence3[0]};
+  CHECK(nmrf_result_maps(result, &old) == NMRF_OK);
+  CHECK(old.mask == maps.mask && old.posterior == confidence3[0]);
   buffers.width = kWidth - 1;
   CHECK(nmrf_result_copy(result, &buffers) == NMRF_USAGE);
   CHECK_TEXT(nmrf_result_message(result), "66x43");
@@ -221,6 +235,55 @@ static void test_bad_pairs(const nmrf_matcher* matcher) {
   nmrf_result_free(result);
 }
 
+static void test_precision(void) {
+  nmrf_matcher_options options = {.size = sizeof options, .threads = 2, .precision = NMRF_INT8};
+  nmrf_matcher* matcher = NULL;
+  CHECK(nmrf_matcher_load(MODEL, &options, &matcher) == NMRF_OK);
+  CHECK(nmrf_matcher_precision(matcher) == NMRF_INT8);
+  nmrf_image left = left_image(), right = right_image();
+  nmrf_match_options how = {.size = sizeof how, .scale = 1};
+  nmrf_result* result = nmrf_result_new();
+  CHECK(nmrf_match(matcher, &left, &right, &how, result) == NMRF_OK);
+  nmrf_result_free(result);
+  nmrf_matcher_free(matcher);
+  options.precision = 7;
+  CHECK(nmrf_matcher_load(MODEL, &options, &matcher) == NMRF_USAGE);
+  CHECK_TEXT(nmrf_matcher_message(matcher), "precision is 7");
+  CHECK(nmrf_matcher_precision(matcher) == NMRF_PRECISION_AUTO);
+  nmrf_matcher_free(matcher);
+}
+
+/* A right image that lies 3 rows too low, corrected by what is known of it. Whether the library
+ * finds that itself: capi_io_test.c. */
+static void test_alignment(const nmrf_matcher* matcher) {
+  static uint8_t low[kHeight][kWidth][3];
+  for (int y = 0; y < kHeight; ++y) memcpy(low[y], right_pixels[y > 3 ? y - 3 : 0], sizeof low[y]);
+  nmrf_image left = left_image(), right = right_image(), moved = right_image();
+  moved.data = low;
+  nmrf_alignment alignment = {.offset = 3};
+  nmrf_match_options how = {.size = sizeof how, .scale = 1, .alignment = &alignment};
+  nmrf_result *straight = nmrf_result_new(), *corrected = nmrf_result_new();
+  nmrf_maps maps = {.size = sizeof maps}, other = {.size = sizeof other};
+  CHECK(nmrf_match(matcher, &left, &moved, &how, corrected) == NMRF_OK);
+  CHECK(nmrf_result_maps(corrected, &other) == NMRF_OK);
+  CHECK(other.alignment.offset == 3 && other.alignment.turn == 0);
+  how.alignment = NULL;
+  how.align = 1; /* too little to see: stays as it is */
+  CHECK(nmrf_match(matcher, &left, &right, &how, straight) == NMRF_OK);
+  CHECK(nmrf_result_maps(straight, &maps) == NMRF_OK);
+  CHECK(maps.alignment.offset == 0 && same_as_cpp(MODEL, 64, &maps));
+  int close = 0;
+  for (int i = 0; i < kWidth * (kHeight - 12); ++i)
+    close += fabsf(maps.disparity[i] - other.disparity[i]) < 0.1f;
+  CHECK(close > kWidth * (kHeight - 12) * 9 / 10);
+  alignment.turn = NAN;
+  how.alignment = &alignment;
+  CHECK(nmrf_match(matcher, &left, &moved, &how, corrected) == NMRF_USAGE);
+  CHECK_TEXT(nmrf_result_message(corrected), "not finite");
+  nmrf_result_free(straight);
+  nmrf_result_free(corrected);
+}
+
 struct calls {
   int count, stop_after;
   double last;
@@ -280,8 +343,12 @@ static void test_sequence(void) {
     CHECK(nmrf_sequence_next(sequence, &left, &right, result) == NMRF_OK);
     CHECK(nmrf_result_maps(result, &maps) == NMRF_OK);
     CHECK(same_as_cpp(MODEL, 64, &maps));
+    CHECK(nmrf_sequence_continued(sequence) == 0);
     nmrf_sequence_restart(sequence);
   }
+  CHECK(nmrf_sequence_next(sequence, &left, &right, result) == NMRF_OK);
+  CHECK(nmrf_sequence_next(sequence, &left, &right, result) == NMRF_OK);
+  CHECK(nmrf_sequence_continued(sequence) == 1);
   nmrf_result_free(result);
   nmrf_sequence_free(sequence);
 }
@@ -330,6 +397,8 @@ int main(void) {
   test_loading();
   test_struct_sizes();
   test_match(matcher);
+  test_precision();
+  test_alignment(matcher);
   test_bad_pairs(matcher);
   test_progress(matcher);
   test_log();

@@ -168,6 +168,17 @@ TEST(Docs, SettingsExist) {
   EXPECT_GT(checked, 10u);
 }
 
+TEST(Docs, ConfigsAreAccepted) {
+  std::size_t checked = 0;
+  for (const auto& entry : fs::directory_iterator(kSource / "configs")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++checked;
+    const Outcome run = nmrf({"train", "--config", entry.path(), "--show-config"});
+    EXPECT_EQ(run.code, 0) << entry.path() << ": " << run.err;
+  }
+  EXPECT_GT(checked, 5u);
+}
+
 TEST(Docs, LinksLeadSomewhere) {
   static const std::regex link("\\]\\(([^)# ]+)(#[^)]*)?\\)");
   auto all = documents();

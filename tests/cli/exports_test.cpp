@@ -127,6 +127,31 @@ TEST_F(Exports, AmesStereoPipeline) {
   EXPECT_EQ(nmrf({"asp", path("l.tif")}).code, 2);
 }
 
+TEST_F(Exports, NegativeDisparities) {
+  const auto [left, right] = made_pair(3, kWidth, kHeight, -9);
+  write_image(path("nl.png"), left);
+  write_image(path("nr.png"), right);
+  const std::vector<std::string> line{
+      "match",      path("nl.png"), path("nr.png"), "--min-disp", "-16",
+      "--max-disp", "64",           "--json",       "--focal",    "100",
+      "--baseline", "0.1",          "--doffs",      "40",         "-o"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), line.begin(), line.end());
+    return nmrf(more);
+  };
+  const Outcome done = with({path("n.pfm")});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_FALSE(contains(done.err, "swapped")) << done.err;
+  const auto report = json_lines(done.out).at(0);
+  EXPECT_NEAR(report["disparity"]["median"].get<double>(), -9, 0.5);
+  EXPECT_NEAR(report["depth_m"]["median"].get<double>(), 100 * 0.1 / (40 - 9), 0.01);
+  EXPECT_GT(report["points"].get<int>(), kWidth * kHeight / 2);
+  const Outcome refused = with({path("n.png")});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "negative disparities")) << refused.err;
+  EXPECT_EQ(with({path("n/"), "--format", "png"}).code, 2);
+}
+
 TEST_F(Exports, PagesForABrowser) {
   ASSERT_EQ(run({"--confidence", "--mask", "--page"}).code, 0);
   const std::string at_once = read_file(path("out/l_view.html"));

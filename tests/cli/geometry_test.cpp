@@ -270,9 +270,9 @@ TEST_F(MatchDepth, BadCalibrations) {
   refused({"--calib", path("cut.json")}, 3, "cut.json");
   refused({"--calib", path("nan.txt")}, 3, "nan.txt");
   refused({"--calib", folder_.path()}, 3, "is not a file");
-  refused({"--focal", "80"}, 2, "both --focal (pixels) and --baseline");
-  refused({"--baseline", "0.1"}, 2, "both --focal (pixels) and --baseline");
-  refused({"--doffs", "3"}, 2, "both --focal (pixels) and --baseline");
+  refused({"--focal", "80"}, 2, "both --focal (pixels; photographs may tell it) and --baseline");
+  refused({"--baseline", "0.1"}, 2, "--baseline alone needs photographs whose EXIF data tell the focal length");
+  refused({"--doffs", "3"}, 2, "both --focal (pixels; photographs may tell it) and --baseline");
   refused({"--focal", "-80", "--baseline", "0.1"}, 2, "positive");
   refused({"--focal", "80", "--baseline", "0.1", "--calib", path("bad.txt")}, 2, "exclude");
   refused({"--focal", "inf", "--baseline", "0.1"}, 3, "not a finite number");

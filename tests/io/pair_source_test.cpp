@@ -245,7 +245,7 @@ TEST(PairSource, SideBySidePictures) {
   test::TempFolder folder;
   put_image(folder / "a.png", 1, 20, 6);
   put_image(folder / "b.png", 2, 21, 6);
-  auto source = open_pairs({.left = folder.path(), .side_by_side = true});
+  auto source = open_pairs({.left = folder.path(), .layout = Layout::kSideBySide});
   InputPair pair;
   ASSERT_TRUE(source->next(pair));
   const Image whole = noise_image(1, 20, 6);
@@ -258,10 +258,47 @@ TEST(PairSource, SideBySidePictures) {
   ASSERT_TRUE(source->next(pair));
   ASSERT_TRUE(pair.error);
   EXPECT_TRUE(contains(pair.error->what(), "21 pixels wide"));
-  EXPECT_EQ(stems({.left = folder / "a.png", .side_by_side = true}), Names{"a"});
+  EXPECT_EQ(stems({.left = folder / "a.png", .layout = Layout::kSideBySide}), Names{"a"});
   test::error_of(ErrorKind::kUsage, [&] {
-    open_pairs({.left = folder / "a.png", .right = folder / "b.png", .side_by_side = true});
+    open_pairs(
+        {.left = folder / "a.png", .right = folder / "b.png", .layout = Layout::kSideBySide});
   });
+}
+
+TEST(PairSource, LayoutsOfBothViews) {
+  test::TempFolder folder;
+  put_image(folder / "a.png", 1, 20, 6);
+  std::filesystem::copy_file(folder / "a.png", folder / "b.jps");
+  const Image whole = noise_image(1, 20, 6);
+  // Where each view begins: column and row.
+  struct Case {
+    const char* name;
+    Layout layout;
+    int width, height, left_x, left_y, right_x, right_y;
+  };
+  for (const Case& c : {Case{"a.png", Layout::kSideBySide, 10, 6, 0, 0, 10, 0},
+                        {"a.png", Layout::kCrossed, 10, 6, 10, 0, 0, 0},
+                        {"b.jps", Layout::kByName, 10, 6, 10, 0, 0, 0},
+                        {"b.jps", Layout::kSideBySide, 10, 6, 0, 0, 10, 0},
+                        {"a.png", Layout::kTopBottom, 20, 3, 0, 0, 0, 3},
+                        {"a.png", Layout::kBottomTop, 20, 3, 0, 3, 0, 0}}) {
+    SCOPED_TRACE(c.name + std::to_string(static_cast<int>(c.layout)));
+    InputPair pair;
+    ASSERT_TRUE(open_pairs({.left = folder / c.name, .layout = c.layout})->next(pair));
+    ASSERT_FALSE(pair.error);
+    ASSERT_EQ(std::pair(pair.left.width(), pair.left.height()), std::pair(c.width, c.height));
+    const auto bytes = static_cast<std::size_t>(3 * c.width);
+    for (int y = 0; y < c.height; ++y) {
+      EXPECT_EQ(0, std::memcmp(pair.left.row(y), whole.row(c.left_y + y) + 3 * c.left_x, bytes));
+      EXPECT_EQ(0, std::memcmp(pair.right.row(y), whole.row(c.right_y + y) + 3 * c.right_x, bytes));
+    }
+  }
+  put_image(folder / "odd.png", 2, 20, 7);
+  InputPair pair;
+  ASSERT_TRUE(open_pairs({.left = folder / "odd.png", .layout = Layout::kTopBottom})->next(pair));
+  ASSERT_TRUE(pair.error);
+  EXPECT_TRUE(contains(pair.error->what(), "7 pixels high"));
+  test::error_of(ErrorKind::kUsage, [&] { open_pairs({.left = folder / "a.png"}); });
 }
 
 TEST(PairSource, UsageErrors) {
@@ -320,7 +357,7 @@ TEST(PairSource, Videos) {
   ASSERT_EQ(warnings.size(), 1u) << "the videos differ in length";
   EXPECT_TRUE(contains(warnings[0], "right.avi ends after 4 frames"));
 
-  source = open_pairs({.left = left, .side_by_side = true});
+  source = open_pairs({.left = left, .layout = Layout::kSideBySide});
   count = 0;
   while (source->next(pair)) {
     ASSERT_FALSE(pair.error);

@@ -144,6 +144,60 @@ TEST(Matcher, RightViewIsTheMirroredProblem) {
   EXPECT_TRUE(same(matcher().match(left, right, of_view(View::kRight)).map, expected));
 }
 
+// Views that were moved against each other have the map of those that were not, less the shift.
+TEST(Matcher, NegativeDisparities) {
+  static const Matcher bundled = Matcher::load(kBundled, options({}, 64, 1));
+  constexpr int kShift = 20, kW = 192, kH = 96;
+  const Image wide = smooth_image(kW + 80, kH, 5);
+  auto columns = [&](int begin) {
+    ImageView view = wide;
+    view.stride = static_cast<std::ptrdiff_t>(wide.row_bytes());
+    view.data = wide.row(0) + 3 * begin;
+    view.width = kW;
+    return to_rgb8(view);
+  };
+  // 8 px of disparity, and 12 px less than nothing.
+  const Image left = columns(40), right = columns(48), moved = columns(48 - kShift);
+  for (View view : {View::kLeft, View::kRight})
+    for (std::optional<double> scale : {std::optional<double>(1), std::optional<double>()}) {
+      MatchOptions how = of_view(view);
+      how.scale = scale;
+      const Disparity plain = bundled.match(left, right, how);
+      how.min_disp = -kShift;
+      const Disparity negative = bundled.match(left, moved, how);
+      SCOPED_TRACE(static_cast<int>(view) + (scale ? 0 : 10));
+      ASSERT_TRUE(negative.map.same_size(plain.map));
+      int alike = 0, right_value = 0, inside = 0;
+      for (int y = 0; y < kH; ++y)
+        for (int x = 0; x < kW; ++x) {
+          const float d = negative.map.at(y, x);
+          const float at = static_cast<float>(x) + (view == View::kLeft ? -d : d);
+          if (!(at >= 0 && at <= kW - 1)) {
+            EXPECT_EQ(negative.mask.at(y, x), kOutOfView | kFilled) << y << " " << x;
+            continue;
+          }
+          if (x < kShift || x >= kW - kShift) continue;  // what only one of the pairs shows
+          ++inside;
+          alike += std::abs(d + kShift - plain.map.at(y, x)) < 0.3f;
+          right_value += std::abs(d + 12) < 0.5f;
+        }
+      EXPECT_GT(alike, 0.97 * inside);
+      EXPECT_GT(right_value, 0.95 * inside);
+    }
+  // A guide has the disparities of the map.
+  MatchOptions how = at_scale(1);
+  how.min_disp = -kShift;
+  const Disparity first = bundled.match(left, moved, how);
+  how.guide = &first.map;
+  const Disparity second = bundled.match(left, moved, how);
+  int alike = 0;
+  for (std::size_t i = 0; i < first.map.size(); ++i)
+    alike += std::abs(first.map.data()[i] - second.map.data()[i]) < 0.5f;
+  EXPECT_GT(alike, 0.95 * static_cast<double>(first.map.size()));
+  how.min_disp = kW;
+  test::error_of(ErrorKind::kUsage, [&] { bundled.match(left, right, how); });
+}
+
 TEST(Matcher, ScaleScalesSizeAndDisparity) {
   const Image left = noise_image(128, 80, 9), right = noise_image(128, 80, 10);
   const Disparity half = matcher().match(left, right, at_scale(0.5));

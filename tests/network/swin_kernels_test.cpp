@@ -181,12 +181,11 @@ TEST(WindowAttention, PixelsOutsideTheGrid) {
   constexpr std::int64_t kWindow = 7, kHeads = 2, kDepth = 32, kSide = 2 * kWindow - 1;
   constexpr std::int64_t kChannels = kHeads * kDepth;
   auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  for (const auto& [rows, columns, shift] :
-       {std::tuple<std::int64_t, std::int64_t, std::int64_t>{5, 9, 0},
-        {5, 9, 3},
-        {14, 8, 3},
-        {3, 2, 3},
-        {7, 7, 0}}) {
+  struct Case {
+    std::int64_t rows, columns, shift;
+  };
+  for (const Case& one : {Case{5, 9, 0}, {5, 9, 3}, {14, 8, 3}, {3, 2, 3}, {7, 7, 0}}) {
+    const auto rows = one.rows, columns = one.columns, shift = one.shift;
     kernels::WindowShape shape;
     shape.batch = 1, shape.labels = 1, shape.heads = kHeads, shape.depth = kDepth;
     shape.height = (rows + kWindow - 1) / kWindow * kWindow;

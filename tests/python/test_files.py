@@ -1,3 +1,5 @@
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,10 @@ def test_point_cloud(tmp_path, pair):
     assert np.array_equal(cloud.colors.reshape(431, 576, 3), pair[0][1:])
     flipped = nmrf.point_cloud(map, pair[0][..., ::-1], calibration, bgr=True, stride=4)
     assert 0 < len(flipped) < len(cloud) / 15
+    assert cloud.normals is None
+    normals = nmrf.point_cloud(map, pair[0], calibration, normals=True).normals
+    assert normals.shape == cloud.points.shape
+    assert np.mean(np.abs(normals - [0, 0, -1]).max(axis=1) < 1e-3) > 0.9  # a wall
     points = cloud.points
     cloud.write_ply(tmp_path / "cloud.ply")
     assert (tmp_path / "cloud.ply").stat().st_size > 15 * len(cloud)
@@ -108,3 +114,76 @@ def test_point_cloud(tmp_path, pair):
         nmrf.point_cloud(map, pair[0][:100], calibration)
     with pytest.raises(ValueError, match="onfidence"):
         nmrf.point_cloud(map, pair[0], calibration, min_confidence=3)
+
+
+def rig_file(path):
+    """A crooked rig of two lenses for the size of the bundled pair, as OpenCV writes it."""
+    turn = 0.03
+    rotation = [[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]]
+    entries = {
+        "M1": [[420, 0, 290], [0, 421, 214], [0, 0, 1]],
+        "D1": [[-0.25, 0.08, 0.001, -0.0005, 0]],
+        "M2": [[424, 0, 286], [0, 425, 217], [0, 0, 1]],
+        "D2": [[-0.2, 0.05, 0, 0.001, 0]],
+        "R": rotation,
+        "T": [[-0.12], [0.002], [0.001]],
+    }
+    text = "%YAML:1.0\nimage_width: 576\nimage_height: 432\n"
+    for name, rows in entries.items():
+        data = ", ".join(repr(float(value)) for row in rows for value in row)
+        text += f"{name}: !!opencv-matrix\n   rows: {len(rows)}\n   cols: {len(rows[0])}\n"
+        text += f"   dt: d\n   data: [ {data} ]\n"
+    path.write_text(text)
+    return np.array(rotation)
+
+
+def test_rectification(command, pair, tmp_path):
+    rotation = rig_file(tmp_path / "stereo.yml")
+    rig = nmrf.read_rig(tmp_path / "stereo.yml")
+    assert (rig.left.width, rig.left.height) == (576, 432) and not rig.left.fisheye
+    assert rig.left.fx == 420 and rig.right.distortion == [-0.2, 0.05, 0, 0.001, 0]
+    assert np.allclose(rig.rotation, rotation) and np.allclose(rig.translation, [-0.12, 0.002, 0.001])
+    rectifier = nmrf.Rectifier(rig)
+    left, right = rectifier.rectify(*pair)
+    assert left.shape == right.shape == (432, 576, 3) and left.dtype == np.uint8
+
+    # Both cameras look the same way afterwards, and the baseline is along x.
+    assert np.allclose(rectifier.r2 @ rotation, rectifier.r1)
+    assert np.allclose((rectifier.r2 @ rig.translation)[1:], 0, atol=1e-12)
+    calibration = rectifier.calibration
+    assert calibration.baseline == pytest.approx(np.linalg.norm(rig.translation))
+    assert rectifier.p1[0, 0] == calibration.fx and rectifier.p1[1, 2] == rectifier.p2[1, 2]
+    assert rectifier.q.shape == (4, 4)
+    rectifier.write_calibration(tmp_path / "rectified.yml")
+    assert nmrf.read_calibration(tmp_path / "rectified.yml").fx == pytest.approx(calibration.fx)
+
+    # As the command does it; numbers instead of a file; BGR.
+    subprocess.run(
+        [command, "rectify", PAIR / "left.png", PAIR / "right.png", "-q", "-o", tmp_path / "out"]
+        + ["--calib", tmp_path / "stereo.yml"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    assert np.array_equal(left, nmrf.read_image(next((tmp_path / "out" / "left").iterdir())))
+    cameras = [
+        nmrf.Camera(fx=c.fx, fy=c.fy, cx=c.cx, cy=c.cy, distortion=c.distortion, width=576, height=432)
+        for c in (rig.left, rig.right)
+    ]
+    same = nmrf.Rectifier(nmrf.Rig(*cameras, rotation, rig.translation))
+    reverse = same.rectify(pair[0][..., ::-1], pair[1][..., ::-1], bgr=True)
+    assert np.array_equal(reverse[1][..., ::-1], right)
+    wide = nmrf.Rectifier(rig, alpha=1, width=640, height=480)
+    assert wide.rectify(*pair)[0].shape == (480, 640, 3) and wide.calibration.width == 640
+
+    with pytest.raises(ValueError, match="size"):
+        rectifier.rectify(pair[0][:100], pair[1][:100])
+    with pytest.raises(ValueError, match="9 numbers"):
+        nmrf.Rig(*cameras, np.eye(2), rig.translation)
+    with pytest.raises(ValueError):
+        nmrf.Rig(*cameras, 2 * np.eye(3), rig.translation)  # no rotation
+    with pytest.raises(ValueError):
+        nmrf.Rectifier(rig, alpha=-3)
+    with pytest.raises(ValueError):
+        nmrf.read_rig(PAIR / "left.png")
+    with pytest.raises(FileNotFoundError):
+        nmrf.read_rig("/nowhere.yml")

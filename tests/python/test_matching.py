@@ -135,6 +135,69 @@ def test_models(small, monkeypatch):
         nmrf.Matcher()
 
 
+def test_precision(small):
+    assert nmrf.Matcher("formula:fast", threads=1).precision == "float32"
+    coarse = nmrf.Matcher(threads=2, max_disp=64, precision="int8")
+    assert coarse.precision == "int8"
+    assert np.mean(np.abs(coarse.match(*small, scale=1).map - 5) < 1) > 0.6
+    with pytest.raises(ValueError, match="precision is 'int4'"):
+        nmrf.Matcher(precision="int4")
+
+
+def test_error_model(matcher, small):
+    d = matcher.match(*small, scale=1)
+    assert d.expected_error.shape == d.shape and np.all(d.expected_error >= 0)
+    assert np.all(d.confidence3 >= d.confidence) and np.all(d.confidence3 <= 1)
+    assert np.all((d.posterior >= 0) & (d.posterior <= 1))
+    assert np.shares_memory(d.expected_error, d.expected_error)
+    calibration = nmrf.Calibration(fx=700, baseline=0.1, cx=33, cy=21)
+    depth = nmrf.depth(d, calibration, filled=True)
+    sigma = nmrf.depth_sigma(d, calibration, filled=True)
+    assert np.allclose(sigma, depth * d.expected_error / d.map, rtol=1e-3)
+    plain = nmrf.Matcher("formula:fast", threads=1).match(*small, scale=1)
+    assert plain.expected_error is None and plain.confidence3 is None
+    with pytest.raises(ValueError, match="expected error"):
+        nmrf.depth_sigma(plain, calibration)
+
+
+def test_alignment(command, matcher, pair, tmp_path):
+    assert not nmrf.Alignment() and nmrf.Alignment(turn=0.01)
+    left, right = pair
+    assert not nmrf.check_pair(*pair).correctable
+    wrong = nmrf.Alignment(offset=-1.5, turn=-0.004)
+    low = nmrf.aligned(right, wrong)
+    found = nmrf.check_pair(left, low)
+    assert found.correctable and found.alignment_error < 0.25
+    # To a fraction of a pixel, at the corners too.
+    assert abs(found.alignment.offset - 1.5) < 0.3 and abs(found.alignment.turn - 0.004) < 1.5e-3
+    assert found.alignment.vertical_rms(576, 432) == pytest.approx(wrong.vertical_rms(576, 432), rel=0.25)
+
+    good = matcher.match(left, right, scale=0.5)
+    bad = matcher.match(left, low, scale=0.5)
+    corrected = matcher.match(left, low, scale=0.5, align=True)
+    assert not bad.alignment and corrected.alignment.offset == found.alignment.offset
+    known = matcher.match(left, low, scale=0.5, alignment=found.alignment)
+    assert np.array_equal(known.map, corrected.map)
+    off = [np.mean(np.abs(d.map - good.map) > 0.5) for d in (bad, corrected)]
+    assert off[1] < 0.5 * off[0]
+    assert np.array_equal(matcher.match(left, right, scale=0.5, align=True).map, good.map)
+
+    # The command corrects by default.
+    nmrf.write_image(tmp_path / "low.png", low)
+    subprocess.run(
+        [command, "match", PAIR / "left.png", tmp_path / "low.png", "--scale", "0.5", "-q"]
+        + ["--model", nmrf.bundled_model(), "--max-disp", "64", "-o", tmp_path / "map.pfm"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    assert np.array_equal(corrected.map, nmrf.read_disparity(tmp_path / "map.pfm"))
+
+    reverse = nmrf.aligned(right[..., ::-1], wrong, bgr=True)
+    assert np.array_equal(reverse[..., ::-1], low)
+    with pytest.raises(ValueError, match="not finite"):
+        matcher.match(left, low, scale=0.5, alignment=nmrf.Alignment(turn=float("nan")))
+
+
 def test_views(matcher, small):
     left = matcher.match(*small, scale=1)
     right = matcher.match(*small, scale=1, view="right")
@@ -220,6 +283,9 @@ def test_sequence(matcher, small):
     # The second frame is guided by the first.
     assert np.median(np.abs(first.map - second.map)) < 0.2
     assert not np.shares_memory(first.map, second.map)
+    assert sequence.continued
+    sequence.restart()
+    assert not sequence.next(*small).alignment and not sequence.continued
     sequence.restart()
     reverse = sequence.next(*(image[..., ::-1] for image in small), bgr=True)
     assert np.array_equal(reverse.map, first.map)

@@ -64,6 +64,29 @@ TEST(AdamW, EqualsLibtorchs) {
         << item.key();
 }
 
+// A first update moves every weight by the learning rate of its group, whatever its gradient.
+TEST(AdamW, SwinAndSamplingOffsetsHaveARateOfTheirOwn) {
+  Network network = make_network(preset_options("swin"), 3);
+  AdamW optimizer(network, {.weight_decay = 0, .swin_lr = 0.1});
+  std::vector<torch::Tensor> before;
+  for (const auto& [name, value] : optimizer.parameters()) {
+    before.push_back(value.detach().clone());
+    torch::Tensor parameter = value;
+    parameter.mutable_grad() = torch::ones_like(value);
+  }
+  optimizer.step(1e-3);
+  std::size_t i = 0, slow = 0;
+  for (const auto& [name, value] : optimizer.parameters()) {
+    const bool expected = name.find(".backbone.") != std::string::npos ||
+                          name.find("sampling_offsets") != std::string::npos;
+    slow += expected;
+    const double moved = (before[i++] - value.detach()).abs().mean().item<double>();
+    EXPECT_NEAR(moved, expected ? 1e-4 : 1e-3, 2e-6) << name;
+  }
+  EXPECT_GT(slow, 100u);
+  EXPECT_LT(slow, i);
+}
+
 TEST(AdamW, ClipsAndFreezes) {
   Network network = make_network(small(), 3);
   AdamW optimizer(network, {0, {"backbone", "dpn"}});

@@ -166,6 +166,30 @@ TEST(TrainTroubles, KittiFineTuneLowersTheLoss) {
   EXPECT_LT(last, first);
 }
 
+// The two recipes of the Swin-T network, on a toy pair instead of their data sets.
+TEST(TrainTroubles, SwinRecipesMakeUpdates) {
+  test::TempFolder folder;
+  const fs::path list = test::write_toy_list(folder.path(), 2, 96, 128);
+  for (const std::string name : {"sceneflow-swin", "kitti-swin"}) {
+    std::vector<std::string> line = {"train", "-c",
+                                     std::string(NMRF_SOURCE_DIR) + "/configs/" + name + ".toml",
+                                     "-o", folder / name};
+    for (const std::string& setting :
+         {std::string("data1.name=list"), "data1.list=" + list.string(), std::string("data1.root="),
+          std::string("data1.split="), std::string("validation.name="),
+          std::string("stage1.steps=2"), std::string("stage1.batch=1"),
+          std::string("stage1.crop_height=64"), std::string("stage1.crop_width=96"),
+          std::string("train.log_every=1")})
+      line.insert(line.end(), {"--set", setting});
+    ASSERT_EQ(run(line, {.output = folder / "out.txt"}), 0) << read_file(folder / "out.txt");
+    const auto lines = log_of(folder / name);
+    ASSERT_EQ(lines.size(), 2u);
+    for (const auto& entry : lines) EXPECT_GT(entry["loss"].get<double>(), 0) << entry;
+    EXPECT_TRUE(weights(folder / name / "last.safetensors")
+                    .contains("image_encoder.backbone.patch_embed.proj.weight"));
+  }
+}
+
 bool quietly(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }

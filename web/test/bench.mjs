@@ -1,4 +1,7 @@
-// Times matches of the bundled pair in Chromium: node web/test/bench.mjs [WIDTHxHEIGHT] [RUNS] [THREADS].
+// Times matches in Chromium and by the native command in turn, so that other work on the machine slows both:
+// node web/test/bench.mjs [WIDTHxHEIGHT] [RUNS] [THREADS]. Native is held to SSE4: 128-bit vectors without fused
+// multiply-add, which is what WebAssembly has.
+import { execFileSync } from 'node:child_process';
 import { Site, match, resultOf } from './page.mjs';
 
 const [size = '640x480', runs = '6', threads = '2'] = process.argv.slice(2);
@@ -29,16 +32,27 @@ await page.evaluate(() => {
     last = now;
   }, 10);
 });
+const native = () => {
+  const command = [process.env.NMRF || 'build/release/nmrf', 'bench', '--model', 'models/nmrf-fast.safetensors', '--size', size,
+    '--threads', threads, '--runs', '1', '--simd', 'sse4', '--json', '-q'];
+  return JSON.parse(execFileSync(command[0], command.slice(1), { encoding: 'utf8' }).split('\n')[0]).seconds.median;
+};
+const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 const times = [];
+const natives = [];
 let memory = 0;
 for (let i = 0; i < Number(runs); ++i) {
   if (!(await match(page))) throw new Error('no result');
   const result = await resultOf(page);
   times.push(result.seconds);
   memory = result.memory;
+  if (i > 0) natives.push(native());  // the first match also compiles
 }
-const sorted = times.slice(1).sort((a, b) => a - b);
+const later = times.slice(1);
 console.log(`Chromium, ${size}, ${threads} threads: first ${times[0].toFixed(2)} s, then median ` +
-  `${sorted[sorted.length >> 1].toFixed(3)} s, best ${sorted[0].toFixed(3)} s; memory ${(memory / 1e6).toFixed(0)} MB; ` +
+  `${median(later).toFixed(3)} s, best ${Math.min(...later).toFixed(3)} s; memory ${(memory / 1e6).toFixed(0)} MB; ` +
   `the page was busy for ${Math.round(await page.evaluate(() => window.longestWait))} ms at most`);
+console.log(`native, held to SSE4: median ${median(natives).toFixed(3)} s, best ${Math.min(...natives).toFixed(3)} s`);
+console.log(`ratio: ${(median(later) / median(natives)).toFixed(2)} of the medians, ` +
+  `${(Math.min(...later) / Math.min(...natives)).toFixed(2)} of the best`);
 await site.close();

@@ -230,9 +230,20 @@ test('swapped photos get a warning', async () => {
 
 test('photos that are not rectified get a warning', async () => {
   const { other, said } = await pairOf('?threads=2', (left, right, canvasOf) => [
-    ['a.png', canvasOf(576, 420, (c) => c.drawImage(left, 0, 0))],
-    ['b.png', canvasOf(576, 420, (c) => c.drawImage(right, 0, -9))]]);
+    ['a.png', canvasOf(576, 400, (c) => c.drawImage(left, 0, 0))],
+    ['b.png', canvasOf(576, 400, (c) => c.drawImage(right, 0, -32))]]);
   assert.match(said, /rectif/i);
+  await other.close();
+});
+
+test('a right photo that is a little too high is corrected, and it says so', async () => {
+  const { other, done, said } = await pairOf('?threads=2', (left, right, canvasOf) => [
+    ['a.png', canvasOf(576, 432, (c) => c.drawImage(left, 0, 0))],
+    ['b.png', canvasOf(576, 432, (c) => c.drawImage(right, 0, -2))]]);
+  assert.ok(done);
+  assert.match(said, /^The right photo was (1\.[6-9]|2\.[0-4])\d px too high, .* corrected before matching\.$/);
+  const apart = differences((await resultOf(other)).map.slice(0, 576 * 400), threaded.map.slice(0, 576 * 400));
+  assert.ok(quantileOf(apart, 0.8) < 0.5, `${quantileOf(apart, 0.8)}`);
   await other.close();
 });
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <optional>
 #include <string>
 
@@ -21,7 +22,8 @@ namespace {
 
 std::optional<nmrf::Matcher> matcher;
 nmrf::Disparity result;
-std::string text;  // the last error, or the last answer in JSON
+nmrf::Alignment correction;  // of the right image, by the last check
+std::string text;            // the last error, or the last answer in JSON
 
 template <class Work>
 int guarded(const Work& work) {
@@ -65,17 +67,25 @@ EMSCRIPTEN_KEEPALIVE int nmrf_load(const std::uint8_t* model, std::size_t bytes,
   });
 }
 
-// The pair check as JSON, in nmrf_error(): {"warnings": [...], "swapped": false, ...}.
+// The pair check as JSON, in nmrf_error(): {"warnings": [...], "swapped": false, ...}. A small
+// error of rectification that is sure is "corrected" by the next match, as by the command.
 EMSCRIPTEN_KEEPALIVE int nmrf_check(const std::uint8_t* left, int left_width, int left_height,
                                     const std::uint8_t* right, int right_width, int right_height) {
   return guarded([&] {
-    const nmrf::PairCheck found = nmrf::check_pair(rgba(left, left_width, left_height),
-                                                   rgba(right, right_width, right_height));
-    text = nlohmann::json{{"warnings", found.warnings},
-                          {"swapped", found.swapped},
-                          {"not_rectified", found.not_rectified},
-                          {"identical", found.identical},
-                          {"conclusive", found.conclusive}}
+    correction = {};
+    nmrf::PairCheck found = nmrf::check_pair(rgba(left, left_width, left_height),
+                                             rgba(right, right_width, right_height));
+    nlohmann::json corrected;
+    if (found.correctable) {
+      correction = found.alignment;
+      corrected = {{"offset", correction.offset},
+                   {"degrees", correction.turn * 180 / std::numbers::pi},
+                   {"scale", 1 + correction.scale}};
+      if (found.not_rectified) found.warnings.pop_back();  // its warning is the last
+    }
+    text = nlohmann::json{{"warnings", found.warnings},           {"swapped", found.swapped},
+                          {"not_rectified", found.not_rectified}, {"identical", found.identical},
+                          {"conclusive", found.conclusive},       {"corrected", corrected}}
                .dump();
   });
 }
@@ -88,6 +98,7 @@ EMSCRIPTEN_KEEPALIVE int nmrf_match(const std::uint8_t* left, int left_width, in
     nmrf::MatchOptions how;
     if (scale > 0) how.scale = scale;
     how.full_size = true;
+    how.alignment = correction;
     how.progress = [](const nmrf::Progress& at) {
       tell_progress(at.done, at.stage);
       return true;
