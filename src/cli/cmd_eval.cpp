@@ -13,6 +13,7 @@
 #include "cli/eval_sequences.h"
 #include "cli/models.h"
 #include "cli/program.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -58,7 +59,7 @@ void add_options(CLI::App& app, Settings& s) {
       ->group(data);
   app.add_option("--first", s.first, "Skip so many images of each data set")->group(data);
   app.add_option("--limit", s.limit, "At most so many images of each data set")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->group(data);
 
   const char* what = "Methods";
