@@ -139,7 +139,8 @@ Plane robust_plane(const std::vector<Match>& matches) {
 
 PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
   check(left_view.width == right_view.width && left_view.height == right_view.height,
-        ErrorKind::kInput, "the left image is {}x{} and the right one {}x{}; a pair has one size",
+        ErrorKind::kInput,
+        "the left image is {}x{} but the right one is {}x{}; both must have the same size",
         left_view.width, left_view.height, right_view.width, right_view.height);
   const Image left = to_rgb8(left_view, "the left image");
   const Image right = to_rgb8(right_view, "the right image");
@@ -193,19 +194,18 @@ PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
   result.not_rectified = result.vertical_rms > kVerticalLimit && rms > kVerticalWorkingLimit;
   if (result.identical)
     result.warnings.push_back(
-        "The two images are the same, pixel by pixel: there is no disparity to find. Was one file "
-        "given twice?");
+        "The two images are identical, so there is no disparity to find. Was the same file given "
+        "twice?");
   if (result.swapped)
-    result.warnings.push_back(
-        fmt::format("The images look swapped: {:.0f} % of {} matched points lie farther right in "
-                    "the right image (median offset {:.1f} px). Is the left camera's image given "
-                    "first?",
-                    100 * result.negative_share, moved, result.horizontal));
+    result.warnings.push_back(fmt::format(
+        "The images look swapped: {:.0f} % of {} matched points are farther right in the right "
+        "image (median offset {:.1f} px). Give the left camera's image first.",
+        100 * result.negative_share, moved, result.horizontal));
   if (result.not_rectified)
     result.warnings.push_back(fmt::format(
-        "The images do not look rectified: matched points differ by {:.1f} px in height (root mean "
-        "square over the image; median {:.1f} px, turn {:.2f} degrees). Matching searches along "
-        "rows only: rectify the pair first.",
+        "The images do not look rectified: matched points differ vertically by {:.1f} px (RMS over "
+        "the image; median {:.1f} px, rotation {:.2f} degrees). Matching only searches along rows: "
+        "rectify the pair first.",
         result.vertical_rms, result.vertical_offset, std::atan(plane.b) * 180 / std::numbers::pi));
   return result;
 }
