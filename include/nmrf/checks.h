@@ -22,6 +22,7 @@ struct PairCheck {
   double negative_share = 0;          // share of moving corners with x_left < x_right
   bool swapped = false;               // the right image was given first
   bool not_rectified = false;         // matches do not lie on the same rows
+  bool unrelated = false;             // enough corners, but hardly any match: no pair of one scene
   bool identical = false;             // the same image was given twice
   // A small rectification error, to a fraction of a pixel, and its largest standard error in px
   // over the image. `correctable`: reliable and worth correcting, see MatchOptions::align.
