@@ -1,4 +1,4 @@
-// Cost volume (paper section 3.3): group-wise correlation of the coarse features, its matching
+// Cost volume (paper, section 3.3 and Eq. 9): group-wise correlation of the coarse features, its matching
 // score along the disparity planes, and the softmax of that score.
 #pragma once
 
