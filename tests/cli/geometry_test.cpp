@@ -271,7 +271,8 @@ TEST_F(MatchDepth, BadCalibrations) {
   refused({"--calib", path("nan.txt")}, 3, "nan.txt");
   refused({"--calib", folder_.path()}, 3, "is not a file");
   refused({"--focal", "80"}, 2, "both --focal (pixels; photographs may tell it) and --baseline");
-  refused({"--baseline", "0.1"}, 2, "--baseline alone needs photographs whose EXIF data tell the focal length");
+  refused({"--baseline", "0.1"}, 2,
+          "--baseline alone needs photographs whose EXIF data tell the focal length");
   refused({"--doffs", "3"}, 2, "both --focal (pixels; photographs may tell it) and --baseline");
   refused({"--focal", "-80", "--baseline", "0.1"}, 2, "positive");
   refused({"--focal", "80", "--baseline", "0.1", "--calib", path("bad.txt")}, 2, "exclude");
