@@ -40,6 +40,7 @@ struct Settings {
   std::optional<std::size_t> limit;
   std::optional<std::string> aggregate, holes;
   std::optional<double> max_truth, cap;
+  std::optional<int> edges;
   std::vector<std::string> metrics;
   CommonOptions common;
 };
@@ -110,7 +111,12 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--max-truth", s.max_truth,
                  "Ignore truth from this disparity on, pixels (0: use all)")
       ->group(numbers);
+<<<<<<< HEAD
   app.add_option("--cap", s.cap, "Cap errors in EPE and RMS, pixels (0: no cap)")->group(numbers);
+=======
+  app.add_option("--edges", s.edges, "Also the region edges: pixels this close to a depth edge")
+      ->group(numbers);
+>>>>>>> main
 
   const char* out = "Output";
   app.add_option("-o,--output", s.output, "Folder for results; finished images are not run again")
@@ -156,6 +162,8 @@ std::vector<EvalSet> open_sets(const Settings& s) {
     if (s.holes) set_field(m, "holes=" + *s.holes);
     if (s.max_truth) m.max_disparity = *s.max_truth;
     if (s.cap) m.error_cap = *s.cap;
+    if (s.edges) m.edges = *s.edges;
+    if (m.edges > 0) sets[i].protocol.regions.push_back("edges");
     m.validate();
     if (!s.metrics.empty()) {
       for (const auto& name : s.metrics) find_metric(name);

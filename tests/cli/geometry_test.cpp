@@ -276,7 +276,7 @@ TEST_F(MatchDepth, BadCalibrations) {
   refused({"--doffs", "3"}, 2,
           "a positive --focal (pixels; or EXIF data) and a positive --baseline");
   refused({"--focal", "-80", "--baseline", "0.1"}, 2, "positive");
-  refused({"--focal", "80", "--baseline", "0.1", "--calib", path("bad.txt")}, 2, "exclude");
+  refused({"--focal", "80", "--baseline", "0.1", "--calib", path("bad.txt")}, 2, "not both");
   refused({"--focal", "inf", "--baseline", "0.1"}, 3, "not a finite number");
   refused({"--focal", "80", "--baseline", "0.1", "--z-near", "5", "--z-far", "2"}, 2, "empty");
   refused({"--focal", "80", "--baseline", "0.1", "--stride", "0"}, 2, "stride");
