@@ -14,9 +14,9 @@
 
 namespace nmrf {
 
-inline constexpr float kInvalidDisparity = std::numeric_limits<float>::infinity();
+inline constexpr float kInvalidDisparity = std::numeric_limits<float>::infinity();  // unknown
 
-enum class View { kLeft, kRight };
+enum class View { kLeft, kRight };  // the image that a map belongs to
 
 // State of a pixel, bits of Disparity::mask; 0 for a pixel matched in both views.
 enum PixelState : std::uint8_t {

@@ -61,7 +61,7 @@ struct Point {
   std::array<float, 3> normal{};
 };
 
-struct PointCloudOptions {
+struct PointCloudOptions {                                 // Which pixels become points.
   double z_near = 0;                                       // metres
   double z_far = std::numeric_limits<double>::infinity();  // metres
   double edge = 0;        // drop pixels whose neighbours differ by more than this many px; 0: none
@@ -98,7 +98,7 @@ NMRF_API void write_pcd(const std::filesystem::path& path, const std::vector<Poi
 
 // The visible surface as triangles between neighbouring pixels.
 struct Mesh {
-  struct Vertex {
+  struct Vertex {   // Position and texture coordinates.
     float x, y, z;  // as Point
     float u, v;     // 0 to 1 over the image, from its upper left corner
   };

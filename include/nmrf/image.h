@@ -11,7 +11,7 @@
 
 namespace nmrf {
 
-enum class ChannelOrder { kRgb, kBgr };
+enum class ChannelOrder { kRgb, kBgr };  // order of colour channels in memory
 
 // A view of pixels owned by the caller; nothing is copied.
 struct ImageView {

@@ -55,7 +55,7 @@ class Map {
   std::vector<T> values_;
 };
 
-using FloatMap = Map<float>;
-using ByteMap = Map<std::uint8_t>;
+using FloatMap = Map<float>;        // disparity, depth, confidence
+using ByteMap = Map<std::uint8_t>;  // masks
 
 }  // namespace nmrf

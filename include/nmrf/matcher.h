@@ -34,7 +34,7 @@ enum class Precision {
   kInt8,     // weights have 8 bits on CPUs with VNNI and 7 bits on others
 };
 
-struct MatcherOptions {
+struct MatcherOptions {  // Options of a matcher, fixed when it is loaded.
   // Number of threads, including the calling one. Default: one per core.
   std::optional<int> threads{};
   // Largest disparity searched, in pixels of the matched images (after scaling); rounded up to a
@@ -56,7 +56,7 @@ struct Progress {
   const char* stage = "";  // "backbone", "inference", ...
 };
 
-struct MatchOptions {
+struct MatchOptions {       // Options of one call.
   View view = View::kLeft;  // kRight: the disparity of the right image
   // Factor by which the images are resized before matching; 1: as they are. Default: the model's
   // choice. `nmrf-fast` matches images with small disparities a second time, enlarged up to two

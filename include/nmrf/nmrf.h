@@ -35,7 +35,7 @@ extern "C" {
 
 /* Incremented when programs must be recompiled; compare with nmrf_abi(). */
 #define NMRF_ABI 1
-NMRF_API int nmrf_abi(void);
+NMRF_API int nmrf_abi(void);             /* NMRF_ABI of the library in use */
 NMRF_API const char* nmrf_version(void); /* "0.2.0" */
 
 /* The values are the exit codes of the command nmrf. */
@@ -57,7 +57,7 @@ NMRF_API void nmrf_set_log(nmrf_log_callback log, void* user);
 
 /* A view of pixels owned by the caller; only read during a call. */
 typedef enum nmrf_order { NMRF_RGB, NMRF_BGR } nmrf_order;
-typedef struct nmrf_image {
+typedef struct nmrf_image { /* An image of the caller. */
   size_t size;
   const void* data;
   int32_t width, height; /* pixels */
@@ -88,7 +88,7 @@ typedef enum nmrf_precision {
   NMRF_INT8 /* differs between CPUs with and without VNNI */
 } nmrf_precision;
 
-typedef struct nmrf_matcher_options {
+typedef struct nmrf_matcher_options { /* Options of a matcher. */
   size_t size;
   int32_t threads;        /* including the calling one; 0: one per core */
   int32_t max_disp;       /* largest disparity, pixels of the matched images; 0: the model's own */
@@ -162,12 +162,12 @@ typedef struct nmrf_buffers {
 NMRF_API nmrf_status nmrf_result_copy(nmrf_result* result, const nmrf_buffers* to);
 
 /* ---- Matching. */
-typedef enum nmrf_view { NMRF_LEFT, NMRF_RIGHT } nmrf_view;
+typedef enum nmrf_view { NMRF_LEFT, NMRF_RIGHT } nmrf_view; /* which image a map belongs to */
 
 /* done: 0 to 1. Called between stages on the calling thread; a non-zero return value cancels. */
 typedef int (*nmrf_progress_callback)(double done, const char* stage, void* user);
 
-typedef struct nmrf_match_options {
+typedef struct nmrf_match_options { /* Options of one call. */
   size_t size;
   int32_t view;      /* nmrf_view: the image that the disparity belongs to */
   int32_t full_size; /* with a scale: resize the result back to the image size */
@@ -207,7 +207,7 @@ NMRF_API int nmrf_sequence_continued(const nmrf_sequence* sequence);
 NMRF_API void nmrf_sequence_free(nmrf_sequence* sequence);
 
 /* ---- Is this a rectified pair, in the right order? */
-typedef struct nmrf_pair_check {
+typedef struct nmrf_pair_check { /* Result of nmrf_check_pair. */
   size_t size;
   int32_t conclusive;     /* 1: enough matches for a verdict */
   int32_t matches;        /* consistent corner matches */

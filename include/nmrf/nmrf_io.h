@@ -78,16 +78,16 @@ NMRF_API nmrf_status nmrf_io_write_depth(nmrf_io* io, const char* path, const nm
                                          const nmrf_calibration* calibration, int filled);
 
 /* ---- Rectification: removes lens distortion and the rotation between the cameras. */
-typedef enum nmrf_lens {
-  NMRF_PINHOLE, /* OpenCV's k1 k2 p1 p2 [k3 [k4 k5 k6 [s1 s2 s3 s4]]] */
-  NMRF_FISHEYE  /* equidistant, k1 to k4 */
+typedef enum nmrf_lens {               /* Distortion model. */
+                         NMRF_PINHOLE, /* OpenCV's k1 k2 p1 p2 [k3 [k4 k5 k6 [s1 s2 s3 s4]]] */
+                         NMRF_FISHEYE  /* equidistant, k1 to k4 */
 } nmrf_lens;
 
-typedef struct nmrf_camera {
-  double fx, fy, cx, cy; /* px */
-  int32_t width, height; /* of the images the numbers hold for; 0: unknown */
-  int32_t lens;          /* nmrf_lens */
-  int32_t coefficients;  /* number of those below */
+typedef struct nmrf_camera { /* Intrinsics and distortion of one camera. */
+  double fx, fy, cx, cy;     /* px */
+  int32_t width, height;     /* of the images the numbers hold for; 0: unknown */
+  int32_t lens;              /* nmrf_lens */
+  int32_t coefficients;      /* number of those below */
   double distortion[12];
 } nmrf_camera;
 
@@ -103,7 +103,7 @@ typedef struct nmrf_rig {
  * with NULL. */
 NMRF_API nmrf_status nmrf_io_read_rig(nmrf_io* io, const char* const* files, nmrf_rig* rig);
 
-typedef struct nmrf_rectify_options {
+typedef struct nmrf_rectify_options { /* Crop and size of rectified images. */
   size_t size;
   double alpha;          /* 0: crop to what both cameras see; 1: keep all, black borders */
   int32_t width, height; /* of the rectified images; 0: as the camera images */
@@ -134,7 +134,7 @@ typedef struct nmrf_point {
   float normal[3]; /* of the surface, towards the camera; zeros: unknown */
 } nmrf_point;
 
-typedef struct nmrf_cloud_options {
+typedef struct nmrf_cloud_options { /* Which pixels become points. */
   size_t size;
   double z_near, z_far;     /* metres; z_far 0: no limit */
   double edge;              /* drop pixels whose neighbours differ by more px; 0: none */
@@ -144,7 +144,7 @@ typedef struct nmrf_cloud_options {
   int32_t normals;          /* 1: also estimate normals from neighbouring pixels */
 } nmrf_cloud_options;
 
-typedef struct nmrf_cloud nmrf_cloud;
+typedef struct nmrf_cloud nmrf_cloud; /* a point cloud */
 /* image: of the size of the result, for the colours. options may be NULL. *cloud is NULL on
  * failure. */
 NMRF_API nmrf_status nmrf_io_point_cloud(nmrf_io* io, const nmrf_result* result,

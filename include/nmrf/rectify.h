@@ -18,16 +18,16 @@
 
 namespace nmrf {
 
-enum class Lens {
+enum class Lens {  // Distortion model.
   kPinhole,  // OpenCV's k1 k2 p1 p2 [k3 [k4 k5 k6 [s1 s2 s3 s4]]]; the rational model included
   kFisheye,  // equidistant, k1 to k4 (cv::fisheye, Kalibr's equidistant)
 };
 
 // Row-major.
 using Matrix3 = std::array<double, 9>;
-using Vector3 = std::array<double, 3>;
+using Vector3 = std::array<double, 3>;  // x, y, z
 
-struct NMRF_API Camera {
+struct NMRF_API Camera {                  // Intrinsics and distortion of one camera.
   double fx = 0, fy = 0, cx = 0, cy = 0;  // px
   Lens lens = Lens::kPinhole;
   std::vector<double> distortion;
@@ -56,7 +56,7 @@ struct NMRF_API StereoRig {
 // calib_cam_to_cam (cameras 02 and 03, else 00 and 01). Throws Error(kInput).
 NMRF_API StereoRig read_rig(const std::vector<std::filesystem::path>& files);
 
-struct RectifyOptions {
+struct RectifyOptions {  // Crop and size of rectified images.
   // 0: crop to pixels that both cameras see; 1: keep all pixels, with black borders.
   double alpha = 0;
   int width = 0, height = 0;  // of the rectified images; 0: as the camera images
