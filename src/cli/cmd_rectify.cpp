@@ -82,10 +82,9 @@ int cmd_rectify(int argc, char** argv) {
       "  nmrf rectify left/ right/ --calib stereo.yml -o rectified/\n"
       "  nmrf rectify left.png right.png --calib left.yaml,right.yaml -o rectified/ --lines\n"
       "  nmrf rectify left.jpg right.jpg -o rectified/\n\n"
-      "With a calibration, the calibration of the rectified pair is written to calibration.yml, "
-      "for\n"
-      "nmrf match --calib. Without one, the pair is rectified from features found in both "
-      "images.\n",
+      "With a calibration, calibration.yml of the rectified pair is written too, for match "
+      "--calib.\n"
+      "Without one, the pair is rectified from features found in both images.\n",
       "nmrf rectify"};
   Settings s;
   std::string calibration;
