@@ -23,7 +23,7 @@
 namespace nmrf::cli {
 namespace {
 
-// A port on loopback that nobody uses at this moment.
+// A free port on the loopback interface.
 int free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

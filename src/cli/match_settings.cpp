@@ -280,8 +280,8 @@ Calibration Geometry::of(ImageSize original, ImageSize matched) {
              (c.width != original.width || c.height != original.height)) {
     const double sx = static_cast<double>(original.width) / c.width;
     const double sy = static_cast<double>(original.height) / c.height;
-    // A resized image keeps its shape up to rounding. Anything else was cropped, and nobody can
-    // tell from the sizes where.
+    // A resized image keeps its aspect ratio up to rounding. Anything else was cropped, and the
+    // sizes do not tell where.
     check(std::abs(c.height * sx - original.height) <= std::max(1.0, 0.01 * original.height),
           ErrorKind::kInput,
           "{}: is for {}x{} images, but these are {}x{}, with a different aspect ratio. Cropping "

@@ -59,7 +59,7 @@ void move_right(Image& image, int shift) {
   }
 }
 
-// Marks pixels whose match lies in what move_right() repeated: nobody saw it there.
+// Marks pixels whose match lies in the border that move_right() replicated.
 void mark_repeated(const FloatMap& map, float shift, ByteMap& mask) {
   const float first = std::max(0.0f, shift),
               last = static_cast<float>(map.width() - 1) + std::min(0.0f, shift);

@@ -1,4 +1,4 @@
-// Everything a training run is told, as it stands in a TOML file.
+// All settings of a training run, as in its TOML file.
 #pragma once
 
 #include <array>
