@@ -17,6 +17,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "data/modals.h"
+#include "data/surfaces.h"
 #include "eval/baseline.h"
 #include "eval/disturbance.h"
 #include "eval/html_report.h"
@@ -41,6 +42,7 @@ struct Settings {
   std::optional<std::string> aggregate, holes;
   std::optional<double> max_truth, cap;
   std::optional<int> edges;
+  bool surfaces = false;
   std::vector<std::string> metrics;
   CommonOptions common;
 };
@@ -111,12 +113,12 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--max-truth", s.max_truth,
                  "Ignore truth from this disparity on, pixels (0: use all)")
       ->group(numbers);
-<<<<<<< HEAD
   app.add_option("--cap", s.cap, "Cap errors in EPE and RMS, pixels (0: no cap)")->group(numbers);
-=======
-  app.add_option("--edges", s.edges, "Also the region edges: pixels this close to a depth edge")
+  app.add_option("--edges", s.edges, "Also report pixels this close to a depth edge (region edges)")
       ->group(numbers);
->>>>>>> main
+  app.add_flag("--surfaces", s.surfaces,
+               "Also report by class of surface: matte, glossy, ... (pairs of nmrf synth)")
+      ->group(numbers);
 
   const char* out = "Output";
   app.add_option("-o,--output", s.output, "Folder for results; finished images are not run again")
@@ -163,7 +165,10 @@ std::vector<EvalSet> open_sets(const Settings& s) {
     if (s.max_truth) m.max_disparity = *s.max_truth;
     if (s.cap) m.error_cap = *s.cap;
     if (s.edges) m.edges = *s.edges;
-    if (m.edges > 0) sets[i].protocol.regions.push_back("edges");
+    m.surfaces = s.surfaces;
+    std::vector<std::string>& regions = sets[i].protocol.regions;
+    if (m.edges > 0) regions.push_back("edges");
+    if (m.surfaces) regions.insert(regions.end(), kSurfaceNames.begin(), kSurfaceNames.end());
     m.validate();
     if (!s.metrics.empty()) {
       for (const auto& name : s.metrics) find_metric(name);

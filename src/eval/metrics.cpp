@@ -5,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "core/check.h"
+#include "data/surfaces.h"
 #include "eval/fill.h"
 
 namespace nmrf {
@@ -262,6 +263,7 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
   check_mask(sample.noc_disparity, CV_32FC1, sample, "truth of visible pixels");
   check_mask(sample.reflective_mask, CV_8UC1, sample, "mask of reflecting surfaces");
   check_mask(sample.objects, CV_32SC1, sample, "object map");
+  check_mask(sample.surfaces, CV_8UC1, sample, "map of surfaces");
   const bool filling = options.holes == Holes::kFill;
   const cv::Mat filled = filling ? fill_background(predicted) : predicted;
   const auto limit =
@@ -275,7 +277,10 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
 
   const cv::Mat edge_mask = options.edges > 0 ? near_edges(truth, options.edges) : cv::Mat();
 
+  const bool classes = options.surfaces && !sample.surfaces.empty();
+
   Region all, noc, occ, bg, fg, refl, noc_bg, noc_fg, noc_refl, edges;
+  std::array<Region, kSurfaceNames.size()> surfaces;
   for (int y = 0; y < truth.rows; ++y) {
     const float* t = truth.ptr<float>(y);
     const float* t_seen = sample.noc_disparity.empty() ? t : sample.noc_disparity.ptr<float>(y);
@@ -303,6 +308,9 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
         if (object) add(object[x] == 0 ? bg : fg, t[x]);
         if (reflecting) add(refl, t[x]);
         if (!edge_mask.empty() && edge_mask.at<uchar>(y, x)) add(edges, t[x]);
+        if (classes)
+          if (const auto kind = sample.surfaces.at<uchar>(y, x); kind < surfaces.size())
+            add(surfaces[kind], t[x]);
       }
       if (visible) {
         add(noc, t_seen[x]);
@@ -323,6 +331,8 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
     keep("occ", occ);
   }
   if (!edge_mask.empty()) keep("edges", edges);
+  for (std::size_t i = 0; classes && i < surfaces.size(); ++i)
+    if (surfaces[i].stats.pixels > 0) keep(kSurfaceNames[i], surfaces[i]);
   if (objects) {
     keep("bg", bg);
     keep("fg", fg);

@@ -67,6 +67,7 @@ struct MetricOptions {
   // Also the region "edges": pixels at most this far (Chebyshev distance, pixels) from a depth
   // edge, where neighbours with known truth differ by more than kDepthEdge. 0 = not.
   int edges = 0;
+  bool surfaces = false;  // also one region per class of surface (data/surfaces.h)
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
@@ -77,6 +78,7 @@ struct MetricOptions {
     visit("clip", self.clip, "predictions are clipped to [0, clip]; 0 = not");
     visit("objects", self.objects, "regions bg and fg from the object map");
     visit("edges", self.edges, "region edges: pixels this close to a depth edge; 0 = not");
+    visit("surfaces", self.surfaces, "regions by class of surface, of rendered pairs");
   }
   // Throws Error(kUsage).
   void validate() const;
@@ -128,8 +130,8 @@ struct ErrorStats {
 
 // By region: "all" (every pixel with truth), "noc" (visible in both views), "occ" (the rest of
 // all), "bg" and "fg" (background and vehicles), "refl" (reflecting surfaces), "noc-bg",
-// "noc-fg", "noc-refl", and "edges" (near depth edges). Regions the data set knows nothing of are
-// absent.
+// "noc-fg", "noc-refl", "edges" (near depth edges), and kSurfaceNames. Regions the data set knows
+// nothing of are absent.
 using RegionStats = std::map<std::string, ErrorStats>;
 
 // Compares `predicted` (CV_32FC1, pixels of the left view; non-finite = no prediction) with the

@@ -319,7 +319,13 @@ std::string definitions(const std::vector<SetResults>& results) {
       {"noc-bg", "visible background"},
       {"noc-fg", "visible vehicles"},
       {"noc-refl", "visible reflecting surfaces"},
-      {"edges", "close to a depth edge: a step of the truth by more than 2 px"}};
+      {"edges", "close to a depth edge: a step of the truth by more than 2 px"},
+      {"matte", "textured surfaces, none of those below"},
+      {"plain", "surfaces of one colour"},
+      {"glossy", "surfaces with highlights"},
+      {"reflecting", "surfaces that show their surroundings: panes, panels, mirrors"},
+      {"glass", "surfaces that show what is behind them"},
+      {"leaves", "foliage and whatever else light falls through"}};
   for (const auto& [name, meaning] : meanings)
     if (regions.contains(name)) text += fmt::format("  {:<10} {}\n", name, meaning);
   return text;

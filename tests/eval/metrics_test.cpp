@@ -72,6 +72,19 @@ TEST(Metrics, EdgesAreWhereTheTruthSteps) {
   EXPECT_EQ(value(within(4), "edges", "bad2"), 25);  // columns 3 and 8
 }
 
+TEST(Metrics, SurfacesAreMeasuredApart) {
+  Sample sample = with_truth(row_of({10, 10, 10, kHole}));
+  sample.surfaces = (cv::Mat_<uchar>(1, 4) << 1, 3, 3, 4);
+  const cv::Mat found = row_of({10, 14, 10, 10});
+  MetricOptions options;
+  EXPECT_FALSE(measure(found, sample, options).contains("glossy"));
+  options.surfaces = true;
+  const RegionStats regions = measure(found, sample, options);
+  EXPECT_EQ(value(regions, "matte", "bad3"), 0);
+  EXPECT_EQ(value(regions, "glossy", "bad3"), 50);
+  EXPECT_FALSE(regions.contains("reflecting"));  // no truth there
+}
+
 TEST(Metrics, ZeroTruthIsKnown) {
   auto r = measure(row_of({0, 1}), with_truth(row_of({0, 0})), {});
   EXPECT_EQ(r.at("all").pixels, 2);
