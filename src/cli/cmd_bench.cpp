@@ -14,6 +14,7 @@
 #include "cli/model_access.h"
 #include "cli/models.h"
 #include "cli/program.h"
+#include "cli/simd_option.h"
 #include "core/check.h"
 #include "core/quantile.h"
 #include "core/stage_clock.h"
@@ -141,7 +142,7 @@ int cmd_bench(int argc, char** argv) {
       "--compare, --train and --batch need nmrf-train (libtorch), --baseline needs nmrf-tools "
       "(OpenCV).\n",
       "nmrf bench"};
-  std::string model, preset, baseline, simd;
+  std::string model, preset, baseline;
   std::vector<std::string> sizes{"640x480"};
   BenchSettings settings;
   int runs = 5;
@@ -162,8 +163,7 @@ int cmd_bench(int argc, char** argv) {
   add_scale(app, settings.scale, "As for nmrf match; runtime only")->default_str("1");
   app.add_option("--baseline", baseline, "Also time OpenCV's semi-global matching: sgbm")
       ->check(CLI::IsMember({"sgbm"}));
-  app.add_option("--simd", simd, "Widest instruction set to use: sse4, avx2, avx512 or vnni")
-      ->check(CLI::IsMember({"sse4", "avx2", "avx512", "vnni"}));
+  add_simd(app);
   app.add_flag("--compare", compare,
                "Also time libtorch on the fast and the plain operators, and compare the results");
   app.add_flag("--scaling", scaling,
@@ -176,7 +176,6 @@ int cmd_bench(int argc, char** argv) {
   common.apply();
   std::vector<ImageSize> parsed;
   for (const auto& size : sizes) parsed.push_back(parse_size(size, 32));
-  if (!simd.empty()) kernels::limit_simd(simd);
   const bool libtorch = compare || settings.train || settings.batch > 1;
   if (needs_libtorch() || (libtorch && !has_libtorch())) hand_over(kTrain, argc, argv);
   if (!baseline.empty() && !g_baseline_bench) hand_over(kTools, argc, argv);
@@ -212,10 +211,16 @@ int cmd_bench(int argc, char** argv) {
     const double factor = settings.batch * (settings.train ? 3.0 : 1.0) / 1e9;
     figures.gflop = 0;
     figures.stage_gflop.clear();
-    for (const auto& stage : count_flops(options, figures.size.width, figures.size.height)) {
-      figures.gflop += factor * stage.total();
-      figures.stage_gflop[stage.name] = settings.batch * stage.total() / 1e9;
-    }
+    auto add_pass = [&](int width, int height) {
+      for (const auto& stage : count_flops(options, width, height)) {
+        figures.gflop += factor * stage.total();
+        figures.stage_gflop[stage.name] += settings.batch * stage.total() / 1e9;
+      }
+    };
+    const auto [width, height] = figures.size;
+    add_pass(width, height);
+    if (options.guide && !settings.train && std::min(width, height) >= 64)
+      add_pass(width / 2, height / 2);
     figures.stage_gflop["backward"] = settings.train ? figures.gflop * 2 / 3 : 0;
     if (as_json)
       print_json(bench_json(figures, cases));

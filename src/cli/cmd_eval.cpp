@@ -13,6 +13,7 @@
 #include "cli/eval_sequences.h"
 #include "cli/models.h"
 #include "cli/program.h"
+#include "cli/simd_option.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -79,6 +80,7 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--set", s.set, "Change a model option, e.g. seeds.labels=2")->group(what);
   add_max_disp(app, s.matcher.max_disp)->group(what);
   add_precision(app, s.matcher.precision)->group(what);
+  add_simd(app)->group(what);
   add_scale(app, s.scale, "As for nmrf match; maps are compared at full size")->group(what);
   add_device(app, s.matcher.device)->group(what);
   add_rectify(app, s.rectify)->group(what);

@@ -9,6 +9,7 @@
 #include "core/cores.h"
 #include "core/log.h"
 #include "core/quantile.h"
+#include "core/stage_clock.h"
 #include "kernels/bytes.h"
 #include "kernels/resample.h"
 #include "matching/alignment.h"
@@ -264,6 +265,7 @@ bool Matcher::State::run_pass(Call& call, PassInput input, std::optional<std::si
 
 void Matcher::State::estimate_errors(Call& call, const Image& left, const Image& right, float scale,
                                      Disparity& result, std::vector<float>* features) {
+  StageScope stage("error model");
   if (!call.evidence.spread.same_size(result.map)) {  // no error model, or an engine without
     result.confidence3.resize(0, 0);
     result.expected_error.resize(0, 0);
@@ -284,6 +286,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
                            const MatchOptions& how, Disparity& result,
                            std::vector<float>* features) {
   const ModelOptions& o = options();
+  StageScope images("images");
   to_rgb8(left_view, call.left, "the left image");
   to_rgb8(right_view, call.right, "the right image");
   result.alignment = how.alignment.value_or(Alignment());
@@ -387,8 +390,9 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   const bool original = result.map.width() == width && result.map.height() == height;
   const Image &seen = original ? call.left : *left, &other = original ? call.right : *right;
   if (input.evidence) call.network = result.map;
-  call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool);
-  call.weighted_median.apply(result.map, seen, o.median, pool);
+  in_stage("hole filling",
+           [&] { call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool); });
+  in_stage("median", [&] { call.weighted_median.apply(result.map, seen, o.median, pool); });
   const int matched = input.left->width();
   const float least = static_cast<float>(how.min_disp) * static_cast<float>(result.map.width()) /
                       static_cast<float>(width);
