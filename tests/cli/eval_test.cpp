@@ -91,7 +91,7 @@ TEST(Eval, TwoProcessesShareARun) {
   const Outcome zero = eval(arguments, {.environment = {"RANK=0", "WORLD_SIZE=2"}});
   ASSERT_EQ(zero.code, 0) << zero.err;
   EXPECT_TRUE(contains(zero.out, "3 images")) << zero.out;
-  EXPECT_FALSE(contains(zero.out, "not there yet")) << zero.out;
+  EXPECT_FALSE(contains(zero.out, "still missing")) << zero.out;
   EXPECT_EQ(eval({"--list", list}, {.environment = {"RANK=0", "WORLD_SIZE=2"}}).code, 2);
 }
 
