@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 void MatchSettings::add_to(CLI::App& app) {
   add_pair_input(app, input);
   app.add_option("--camera", input.camera,
-                 "Instead: a camera whose frames hold both views, by number; see --layout")
-      ->check(CLI::NonNegativeNumber);
+                 "Instead: a camera whose frames hold both views, by number or address; see "
+                 "--layout");
   app.add_option("--frames", frames, "Stop after so many frames of a video or camera")
       ->check(CLI::PositiveNumber);
 
@@ -62,6 +62,10 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_flag("--page", page, "Also an HTML page with photo, map, confidence and 3-D cloud")
       ->group(kOutput);
   app.add_flag("--no-frames", no_frames, "Of a video, only the disparity video")->group(kOutput);
+  app.add_flag("--window,!--no-window", window,
+               "Show photo and map of a video while it is matched; q ends [of a camera, where there "
+               "is a display]")
+      ->group(kOutput);
   app.add_flag("--json", json, "One JSON line per pair on stdout")->group(kOutput);
 
   constexpr const char* kMatching = "Matching";

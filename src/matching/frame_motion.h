@@ -34,6 +34,9 @@ class FrameMotion {
   }
   // Mean difference of the grey levels in the 3 x 3 pixels around one and around its former place.
   int difference(int y, int x) const;
+  // The same of a whole block, the one that pixel (y, x) begins; beyond the image: of its border.
+  using BlockDifferences = std::array<std::array<int, kBlock>, kBlock>;
+  void differences(int y, int x, BlockDifferences& result) const;
   // How well the frame before, moved, explains this one: the correlation of the grey levels, at
   // most 1; near 0 for frames that have nothing to do with each other.
   double correlation() const { return correlation_; }

@@ -168,7 +168,13 @@ void advise(RigCalibration& result, std::size_t used) {
         "The board reached only {:.0f} % of the image: distortion is unknown elsewhere. "
         "Show it in the corners and at the borders as well.",
         100 * least));
-  if (result.rms > 1)
+  if (result.rms > kHighError && std::max(result.rms_left, result.rms_right) < result.rms / 3)
+    say(fmt::format(
+        "Each camera alone fits to {:.2f} px, both together only to {:.2f} px: the pictures of a "
+        "pair do not belong together. Were they taken at the same time and named alike, did "
+        "nothing move between the cameras, is one side mirrored?",
+        std::max(result.rms_left, result.rms_right), result.rms));
+  else if (result.rms > kHighError)
     say(
         fmt::format("The reprojection error of {:.2f} px is high; good is below 0.5. Is the board "
                     "flat and was it held still, are the images sharp, were both taken at the same "
