@@ -73,44 +73,78 @@ class Slopes {
 };
 
 // Moves a corner to where the edges of its four squares meet: there, slopes are at right angles to
-// the way to the corner (Förstner). Only a strip along the edges is looked at, as the markers beside
-// them have edges of their own, which draw a square window off by up to a pixel in small images.
-// along: a square's sides in the image, px.
-bool place(const Slopes& slopes, const cv::Vec2d (&along)[2], double gap, cv::Point2f& corner) {
-  constexpr double kStep = 0.5, kMostReach = 14, kMostMoved = 2.5;  // px
-  cv::Point2d at = corner;
-  for (int round = 0; round < 30; ++round) {
-    cv::Matx22d normal = cv::Matx22d::zeros();
-    cv::Vec2d side(0, 0);
+// the way to the corner (Förstner). Markers have edges of their own, a few pixels beside those of
+// the squares, which would draw it off: they are known by their slope, which has the other sign.
+// along: a square's sides in the image, px; gap: between a marker and its square's edge, in squares.
+class CornerPlacer {
+ public:
+  CornerPlacer(const Slopes& slopes, const cv::Vec2d (&along)[2], double gap) : slopes_(slopes) {
     for (int arm = 0; arm < 2; ++arm) {
-      const double length = cv::norm(along[arm]), other = cv::norm(along[1 - arm]);
-      if (length < 4 || other < 4) return false;
-      const cv::Vec2d forth = along[arm] / length, beside = along[1 - arm] / other;
-      const double reach = std::min(0.4 * length, kMostReach);
-      const double half = std::clamp(0.8 * gap * other, 1.0, 3.0);
-      for (double t = -reach; t <= reach; t += kStep)
-        for (double n = -half; n <= half + 1e-9; n += kStep) {
-          if (std::abs(t) < half) continue;  // where both edges' strips cross
-          const cv::Vec2d off = t * forth + n * beside;
-          cv::Vec2d slope;
-          if (!slopes.at({at.x + off[0], at.y + off[1]}, slope)) return false;
-          const cv::Matx22d weight(slope[0] * slope[0], slope[0] * slope[1], slope[0] * slope[1],
-                                   slope[1] * slope[1]);
-          normal += weight;
-          side += weight * off;
-        }
+      const double length = cv::norm(along[arm]), across = cv::norm(along[1 - arm]);
+      forth_[arm] = along[arm] / length;
+      reach_[arm] = std::min(0.4 * length, kMostReach);
+      half_[arm] = std::clamp(gap * across, 1.0, 3.0);
+      good_ = good_ && length >= kLeastSide;
     }
-    const double determinant = cv::determinant(normal), trace = normal(0, 0) + normal(1, 1);
-    if (determinant <= 1e-3 * trace * trace) return false;  // an edge, not a corner
-    const cv::Vec2d step = normal.inv() * side;
-    at += cv::Point2d(step[0], step[1]);
-    if (cv::norm(at - cv::Point2d(corner)) > kMostMoved) return false;
-    if (cv::norm(step) > 0.003) continue;
-    corner = at;
+  }
+
+  bool place(cv::Point2f& corner) const {
+    if (!good_) return false;
+    cv::Point2d at = corner;
+    for (int round = 0; round < 30; ++round) {
+      const cv::Point2d from = at;
+      // Which two of the four squares are black.
+      double black = 0;
+      bool inside = samples(from, [&](const cv::Vec2d&, const cv::Vec2d&, double rise) {
+        black += rise;
+      });
+      cv::Matx22d normal = cv::Matx22d::zeros();
+      cv::Vec2d side(0, 0);
+      inside = inside && samples(from, [&](const cv::Vec2d& off, const cv::Vec2d& g, double rise) {
+        if (rise * black <= 0) return;
+        const cv::Matx22d weight(g[0] * g[0], g[0] * g[1], g[0] * g[1], g[1] * g[1]);
+        normal += weight;
+        side += weight * off;
+      });
+      if (!inside) return false;
+      const double determinant = cv::determinant(normal), trace = normal(0, 0) + normal(1, 1);
+      if (determinant <= 1e-3 * trace * trace) return false;  // an edge, not a corner
+      const cv::Vec2d step = normal.inv() * side;
+      at += cv::Point2d(step[0], step[1]);
+      if (cv::norm(at - cv::Point2d(corner)) > kMostMoved) return false;
+      if (cv::norm(step) > 0.003) continue;
+      corner = at;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr double kStep = 0.5, kMostReach = 14, kMostMoved = 2.5, kLeastSide = 6;  // px
+
+  // Calls use(place relative to the corner, slope there, slope across the edge; the same sign for
+  // all four edges) along the edges. False when some lie outside.
+  template <class Use>
+  bool samples(const cv::Point2d& corner, const Use& use) const {
+    for (int arm = 0; arm < 2; ++arm) {
+      const cv::Vec2d &forth = forth_[arm], &beside = forth_[1 - arm];
+      for (double t = half_[arm]; t <= reach_[arm]; t += kStep)
+        for (double n = -half_[arm]; n <= half_[arm] + 1e-9; n += kStep)
+          for (double way : {-1.0, 1.0}) {
+            const cv::Vec2d off = way * t * forth + n * beside;
+            cv::Vec2d slope;
+            if (!slopes_.at({corner.x + off[0], corner.y + off[1]}, slope)) return false;
+            use(off, slope, way * slope.dot(beside));
+          }
+    }
     return true;
   }
-  return false;
-}
+
+  const Slopes& slopes_;
+  cv::Vec2d forth_[2];
+  double reach_[2], half_[2];
+  bool good_ = true;
+};
 
 // Places all corners of a view; those that cannot be placed are left out.
 void refine(const cv::Mat& grey, const Board& board, BoardView& view) {
@@ -136,7 +170,7 @@ void refine(const cv::Mat& grey, const Board& board, BoardView& view) {
     const cv::Vec2d along[2] = {seen(x + 0.5, y) - seen(x - 0.5, y),
                                 seen(x, y + 0.5) - seen(x, y - 0.5)};
     cv::Point2f corner = view.points[i];
-    if (!place(slopes, along, gap, corner)) continue;
+    if (!CornerPlacer(slopes, along, gap).place(corner)) continue;
     placed.ids.push_back(view.ids[i]);
     placed.points.push_back(corner);
   }

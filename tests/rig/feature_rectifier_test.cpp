@@ -95,7 +95,7 @@ TEST(FeatureRectifier, RefusesCamerasAboveEachOther) {
 
 // The cameras look so far past each other that little is left of what both see.
 TEST(FeatureRectifier, RefusesTooLittleOverlap) {
-  const std::string text = refused(see({0, 0.62, 0}, {-0.25, 0, 0}, room()));
+  const std::string text = refused(see({0, 0.82, 0}, {-0.25, 0, 0}, room()));
   EXPECT_NE(text.find("in common"), std::string::npos) << text;
 }
 
