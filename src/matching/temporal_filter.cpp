@@ -14,7 +14,7 @@ constexpr float kSameSurface = 1;        // px
 constexpr float kTrendRange = 2;         // px: greater differences are errors, not motion
 constexpr int kTrendBlock = 32;          // px
 constexpr std::size_t kTrendLeast = 32;  // differences that a trend rests on
-constexpr float kAging = 1.15f;          // of an expected error, per frame
+constexpr float kAging = 1.03f;          // of an expected error, per frame
 
 }  // namespace
 

@@ -92,7 +92,7 @@ Shots take(const StereoRig& rig, const Board& board, int count, double tilt,
 
 const cv::Size kSize(480, 360);
 
-void expect_found(const RigCalibration& found, const StereoRig& rig) {
+void expect_found(const RigCalibration& found, const StereoRig& rig, double turned = 0.004) {
   const double baseline = length(rig.translation);
   EXPECT_NEAR(length(found.rig.translation), baseline, 0.005 * baseline);
   EXPECT_NEAR(found.rig.left.fx, rig.left.fx, 0.01 * rig.left.fx);
@@ -100,7 +100,7 @@ void expect_found(const RigCalibration& found, const StereoRig& rig) {
   EXPECT_LT(found.vertical_after, 0.3);
   EXPECT_GT(found.vertical_before, 3);
   const Vector3 off = rotation_vector(product(found.rig.rotation, transposed(rig.rotation)));
-  EXPECT_LT(length(off), 0.004) << "radians";
+  EXPECT_LT(length(off), turned) << "radians";
   std::cout << "[ figures  ] baseline " << 100 * (length(found.rig.translation) / baseline - 1)
             << " % off, rms " << found.rms << " px, rows " << found.vertical_after << " px\n";
 }
@@ -114,7 +114,8 @@ TEST(Calibrate, FindsRenderedRigs) {
     const RigCalibration found = calibrate_rig(shots.pairs, kSize, board, LensModel::kPinhole);
     SCOPED_TRACE(static_cast<int>(kind));
     EXPECT_GT(found.tilt, 20);
-    expect_found(found, rig);
+    // Markers are found in part of the board only, which leaves the principal points less certain.
+    expect_found(found, rig, kind == BoardKind::kCharuco ? 0.01 : 0.004);
   }
 }
 
