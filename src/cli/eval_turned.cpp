@@ -9,6 +9,7 @@
 #include <opencv2/calib3d.hpp>
 
 #include "cli/command.h"
+#include "cli/rectify_choice.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/rng.h"
@@ -89,12 +90,16 @@ PairView turn_cameras(const PairView& as_given, double degrees, std::uint64_t se
 int rectify(PairView& view) {
   int matches = 0;
   PairCheck verdict = check_pair(view.left, view.right);
-  if (verdict.not_rectified && !verdict.correctable) {
-    const FeatureRectification found = rectify_by_features(view.left, view.right);
-    warp_both(view, cv::Matx33d(found.left.data()), cv::Matx33d(found.right.data()), found.width,
-              found.height);
-    matches = found.matches;
-    verdict = check_pair(view.left, view.right);
+  if (wants_features(verdict)) {
+    try {
+      const FeatureRectification found = rectify_by_features(view.left, view.right);
+      warp_both(view, cv::Matx33d(found.left.data()), cv::Matx33d(found.right.data()), found.width,
+                found.height);
+      matches = found.matches;
+      verdict = check_pair(view.left, view.right);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput || !verdict.correctable) throw;
+    }
   }
   if (verdict.correctable) {
     view.alignment = verdict.alignment;
@@ -173,6 +178,18 @@ struct SetFigures {
   nlohmann::json each = nlohmann::json::array();
 };
 
+// What refusals for one reason have in common: the first clause, without its numbers.
+std::string reason_of(const std::string& message) {
+  const std::string text = message.substr(message.find(": ") + 2);
+  std::string reason;
+  for (char c : text.substr(0, text.find_first_of(",.("))) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) reason += c;
+    if (digit && !reason.ends_with('N')) reason += 'N';
+  }
+  return reason;
+}
+
 void measure(const TurnedSettings& s, const Matcher& matcher, const Sample& sample,
              std::uint64_t seed, double greatest, SetFigures& figures) {
   MatchOptions how;
@@ -193,9 +210,7 @@ void measure(const TurnedSettings& s, const Matcher& matcher, const Sample& samp
     report["matches"] = matches;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInput) throw;
-    std::string reason = error.what();
-    reason = reason.substr(reason.find(": ") + 2);
-    ++figures.refused[reason.substr(0, reason.find_first_of("(.;0123456789"))];
+    ++figures.refused[reason_of(error.what())];
     report["refused"] = error.what();
     figures.each.push_back(report);
     return;
@@ -241,7 +256,7 @@ std::string table(const EvalSet& set, const SetFigures& f) {
     cells.push_back(row);
   }
   std::string text = fmt::format(
-      "{}: {} of {} pairs rectified ({} of them by the small correction alone); rows differed by "
+      "{}: {} of {} pairs rectified ({} of them by a small correction, or fit); rows differed by "
       "{:.1f} px and\n  differ by {:.2f} px, in the worst pair by {:.2f} px; {:.0f} % of the images "
       "are left\n{}",
       set.label, f.rectified, f.pairs, f.small, f.before / n, f.vertical / n, f.worst,

@@ -33,7 +33,8 @@ struct Matches {
 };
 
 Matches find_matches(const cv::Mat& left, const cv::Mat& right) {
-  const auto sift = cv::SIFT::create(kFeatures);
+  // A low threshold: dim and misty images have few features, others keep their strongest ones.
+  const auto sift = cv::SIFT::create(kFeatures, 3, 0.01);
   std::vector<cv::KeyPoint> points[2];
   cv::Mat descriptors[2];
   sift->detectAndCompute(left, cv::noArray(), points[0], descriptors[0]);
