@@ -68,6 +68,7 @@ void FrameMotion::next(const Image& frame, ThreadPool& pool) {
   columns_ = rows_ = 0;
   for (int level = static_cast<int>(now_.size()) - 1; level >= 0; --level) search(level, pool);
   correlate();
+  compare_neighbours();
 }
 
 // A block starts from the motion of the coarser blocks around it, twice as large, and looks about
@@ -156,6 +157,23 @@ void FrameMotion::differences(int y, int x, BlockDifferences& result) const {
   for (std::size_t i = 0; i < kBlock; ++i)
     for (std::size_t j = 0; j < kBlock; ++j)
       result[i][j] = (rows[i][j] + rows[i + 1][j] + rows[i + 2][j]) / 9;
+}
+
+void FrameMotion::compare_neighbours() {
+  constexpr int kAlike = 2;  // px
+  int alike = 0, all = 0;
+  auto compare = [&](int a, int b) {
+    const Vector p = motion_[static_cast<std::size_t>(a)], q = motion_[static_cast<std::size_t>(b)];
+    alike += std::abs(p.x - q.x) + std::abs(p.y - q.y) <= kAlike;
+    ++all;
+  };
+  for (int row = 0; row < rows_; ++row)
+    for (int column = 0; column < columns_; ++column) {
+      const int at = row * columns_ + column;
+      if (column > 0) compare(at, at - 1);
+      if (row > 0) compare(at, at - columns_);
+    }
+  coherence_ = all > 0 ? static_cast<double>(alike) / all : 1;
 }
 
 void FrameMotion::correlate() {

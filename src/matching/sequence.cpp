@@ -10,8 +10,10 @@
 namespace nmrf {
 namespace {
 
-// Of the grey levels of two frames, the first moved: below it a cut lies between them.
-constexpr double kLeastCorrelation = 0.7;
+// Of the grey levels of two frames, the first moved, and of the motion of blocks beside each other:
+// below them a cut lies between the frames. Of 132 cuts between rendered sequences none reaches a
+// coherence of 0.4, and no two frames of one sequence are below 0.6.
+constexpr double kLeastCorrelation = 0.7, kLeastCoherence = 0.5;
 
 }  // namespace
 
@@ -68,7 +70,8 @@ void Sequence::next(const ImageView& left, const ImageView& right, Disparity& re
   to_rgb8(s.how.view == View::kLeft ? left : right, s.frame, "the image");
   s.motion.next(s.frame, s.pool);
   s.continued = s.motion.known() && s.filter.ready(s.width, s.height) &&
-                s.motion.correlation() >= kLeastCorrelation;
+                s.motion.correlation() >= kLeastCorrelation &&
+                s.motion.coherence() >= kLeastCoherence;
   if (s.continued && how.scale && !s.how.guide) how.guide = &s.filter.moved(s.motion, s.pool);
   try {
     s.matcher->match(left, right, how, result);

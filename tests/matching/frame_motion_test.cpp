@@ -94,8 +94,10 @@ TEST(FrameMotion, ACutIsNoMotion) {
   motion.next(soft_noise(160, 120, 1), pool);
   motion.next(soft_noise(160, 120, 2), pool);
   EXPECT_LT(motion.correlation(), 0.7);
+  EXPECT_LT(motion.coherence(), 0.4);
   motion.next(soft_noise(160, 120, 2), pool);
   EXPECT_GT(motion.correlation(), 0.99);
+  EXPECT_EQ(motion.coherence(), 1);
   // Another size, and a restart, begin anew.
   motion.next(soft_noise(128, 120, 2), pool);
   EXPECT_FALSE(motion.known());
