@@ -14,6 +14,7 @@
 #include "cli/model_access.h"
 #include "cli/models.h"
 #include "cli/program.h"
+#include "cli/simd_option.h"
 #include "core/check.h"
 #include "core/quantile.h"
 #include "core/stage_clock.h"
@@ -133,49 +134,48 @@ void set_baseline_bench(BaselineBench maker) { g_baseline_bench = maker; }
 
 int cmd_bench(int argc, char** argv) {
   CLI::App app{
-      "Measure the network on this machine.\n\n"
+      "Measure speed and memory of the network on this machine.\n\n"
       "  nmrf bench --preset paper --size 640x480\n"
       "  nmrf bench --model model.safetensors --size 640x480 1920x1080 --scaling\n"
       "  nmrf bench --size 640x480 1242x375 --baseline sgbm\n"
       "  nmrf bench --preset fast --size 512x256 --batch 4 --train --compare\n\n"
-      "--compare, --train and --batch need nmrf-train (libtorch), --baseline nmrf-tools "
+      "--compare, --train and --batch need nmrf-train (libtorch), --baseline needs nmrf-tools "
       "(OpenCV).\n",
       "nmrf bench"};
-  std::string model, preset, baseline, simd;
+  std::string model, preset, baseline;
   std::vector<std::string> sizes{"640x480"};
   BenchSettings settings;
   int runs = 5;
   bool compare = false, scaling = false, as_json = false;
   CommonOptions common;
-  auto* model_option = app.add_option("-m,--model", model, "Model (default: the one shipped)");
+  auto* model_option = app.add_option("-m,--model", model, "Model file [bundled model]");
   app.add_option("--preset", preset, "Untrained weights of this preset: paper, swin, fast or base")
       ->excludes(model_option);
   app.add_option("--size", sizes, "Image sizes WxH")->capture_default_str();
-  app.add_option("--batch", settings.batch, "Pairs at once")
+  app.add_option("--batch", settings.batch, "Pairs per batch")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--runs", runs, "Timed runs of each kind, in turn")
+  app.add_option("--runs", runs, "Timed runs of each variant, in turn")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("-s,--set", settings.set, "Change a model option, e.g. seeds.labels=2");
   add_precision(app, settings.precision);
-  add_scale(app, settings.scale, "As for nmrf match; of the runtime alone")->default_str("1");
-  app.add_option("--baseline", baseline, "Also OpenCV's semi-global matching: sgbm")
+  add_scale(app, settings.scale, "As for nmrf match; runtime only")->default_str("1");
+  app.add_option("--baseline", baseline, "Also time OpenCV's semi-global matching: sgbm")
       ->check(CLI::IsMember({"sgbm"}));
-  app.add_option("--simd", simd, "The widest instruction set to use: sse4, avx2, avx512 or vnni")
-      ->check(CLI::IsMember({"sse4", "avx2", "avx512", "vnni"}));
+  add_simd(app);
   app.add_flag("--compare", compare,
-               "Also libtorch on the fast and on the plain operators, and how far results differ");
+               "Also time libtorch on the fast and the plain operators, and compare the results");
   app.add_flag("--scaling", scaling,
-               "Also with one thread, beside what the FMA peak and memory gain");
-  app.add_flag("--train", settings.train, "A training step: forward, losses, backward, update");
-  app.add_flag("--json", as_json, "One JSON object per size");
+               "Also time one thread, and how FMA peak and memory bandwidth scale");
+  app.add_flag("--train", settings.train,
+               "Time a training step: forward, losses, backward, update");
+  app.add_flag("--json", as_json, "Print one JSON object per size");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
   std::vector<ImageSize> parsed;
   for (const auto& size : sizes) parsed.push_back(parse_size(size, 32));
-  if (!simd.empty()) kernels::limit_simd(simd);
   const bool libtorch = compare || settings.train || settings.batch > 1;
   if (needs_libtorch() || (libtorch && !has_libtorch())) hand_over(kTrain, argc, argv);
   if (!baseline.empty() && !g_baseline_bench) hand_over(kTools, argc, argv);
@@ -211,10 +211,16 @@ int cmd_bench(int argc, char** argv) {
     const double factor = settings.batch * (settings.train ? 3.0 : 1.0) / 1e9;
     figures.gflop = 0;
     figures.stage_gflop.clear();
-    for (const auto& stage : count_flops(options, figures.size.width, figures.size.height)) {
-      figures.gflop += factor * stage.total();
-      figures.stage_gflop[stage.name] = settings.batch * stage.total() / 1e9;
-    }
+    auto add_pass = [&](int width, int height) {
+      for (const auto& stage : count_flops(options, width, height)) {
+        figures.gflop += factor * stage.total();
+        figures.stage_gflop[stage.name] += settings.batch * stage.total() / 1e9;
+      }
+    };
+    const auto [width, height] = figures.size;
+    add_pass(width, height);
+    if (options.guide && !settings.train && std::min(width, height) >= 64)
+      add_pass(width / 2, height / 2);
     figures.stage_gflop["backward"] = settings.train ? figures.gflop * 2 / 3 : 0;
     if (as_json)
       print_json(bench_json(figures, cases));

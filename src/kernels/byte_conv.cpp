@@ -172,7 +172,16 @@ HWY_NOINLINE void conv_block(const ConvTile& tile, const Layout& at, const float
       from += 4;
       columns += kVectors * kLanes;
     }
-    const Vector scale = hn::Set(d, tile.rows[y]->scale), zero = hn::Set(d, tile.rows[y]->zero);
+    const Vector scale = hn::Set(d, tile.rows[y]->scale);
+    if (HWY_LIKELY(tile.rows[y]->zero == 0)) {  // as behind every ReLU
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r)
+          value[r][v] = hn::MulAdd(hn::ConvertTo(d, sum[r][v]), scale, value[r][v]);
+      continue;
+    }
+    const Vector zero = hn::Set(d, tile.rows[y]->zero);
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const Vector sums = hn::LoadU(d, at.sums(packed, y) + column + v * kLanes);

@@ -12,8 +12,9 @@ namespace nmrf::tokens {
 // Weights hold 8 bits where products of bytes are summed in 32 bits by one instruction, and 7 bits
 // elsewhere, where pairs of them meet in 16.
 struct ByteArithmetic {
-  int weight_levels = 0;  // greatest magnitude of a weight: 127 or 63
-  bool fast = false;      // clearly faster than float
+  int weight_levels = 0;      // greatest magnitude of a weight: 127 or 63
+  bool fast = false;          // clearly faster than float
+  bool convolutions = false;  // these too: without VNNI, Winograd's in float are faster
 };
 ByteArithmetic byte_arithmetic();
 

@@ -21,7 +21,7 @@ namespace nmrf::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 constexpr std::size_t kLanes = hn::MaxLanes(Floats());
-// Behind the channels of a buffer that sum_groups and spread_groups work in: three vectors.
+// Behind the channels of a buffer that spread_groups works in: three vectors.
 constexpr std::size_t kSlack = 4 * kLanes;
 
 // step(d, c) for whole vectors, then for single channels.
@@ -57,29 +57,6 @@ HWY_INLINE Taps taps_around(std::int64_t x, float label, std::int64_t around, st
   return taps;
 }
 
-// In place: each run of `size` values becomes their sum. x: groups * size floats and kSlack.
-HWY_INLINE void sum_groups(float* x, std::size_t groups, std::size_t size) {
-  const Floats d;
-  for (; size % 3 == 0; size /= 3)
-    for (std::size_t i = 0, count = groups * size / 3; i < count; i += kLanes) {
-      hn::Vec<Floats> a, b, c;
-      hn::LoadInterleaved3(d, x + 3 * i, a, b, c);
-      hn::StoreU(hn::Add(hn::Add(a, b), c), d, x + i);
-    }
-  for (; size % 2 == 0; size /= 2)
-    for (std::size_t i = 0, count = groups * size / 2; i < count; i += kLanes) {
-      hn::Vec<Floats> a, b;
-      hn::LoadInterleaved2(d, x + 2 * i, a, b);
-      hn::StoreU(hn::Add(a, b), d, x + i);
-    }
-  if (size == 1) return;
-  for (std::size_t g = 0; g < groups; ++g) {
-    float sum = x[g * size];
-    for (std::size_t j = 1; j < size; ++j) sum += x[g * size + j];
-    x[g] = sum;
-  }
-}
-
 // Each of the `groups` values of `from` repeated `size` times. Returns where the result lies:
 // `from` or `other`, each of groups * size floats and kSlack.
 HWY_INLINE float* spread_groups(float* from, float* other, std::size_t groups, std::size_t size) {
@@ -105,29 +82,131 @@ HWY_INLINE auto* row_of(const Map& map, std::int64_t height, std::int64_t row) {
   return map.data ? map.data + row / height * map.batch + row % height * map.row : nullptr;
 }
 
+// A row of pixels with the channels of a group apart: to[x, j, g] = from[x, g, j'], j' a
+// permutation of the `size` channels that is the same for all. wide: groups and what pads them,
+// which is cleared. other: groups * size floats and kSlack.
+HWY_INLINE void part_groups(const float* from, std::int64_t column, std::int64_t width,
+                            std::size_t groups, std::size_t size, std::size_t wide, float* other,
+                            float* to) {
+  const Floats d;
+  const std::size_t channels = groups * size;
+  for (std::int64_t x = 0; x < width; ++x, from += column, to += size * wide) {
+    if (size % 2 != 0 || size / 2 * groups < kLanes) {
+      for (std::size_t j = 0; j < size; ++j)
+        for (std::size_t g = 0; g < wide; ++g)
+          to[j * wide + g] = g < groups ? from[g * size + j] : 0.0f;
+      continue;
+    }
+    // Channels of even and of odd number, then each of these in turn.
+    const std::size_t half = channels / 2;
+    std::size_t i = 0;
+    for (; i + kLanes <= half; i += kLanes) {
+      hn::Vec<Floats> even, odd;
+      hn::LoadInterleaved2(d, from + 2 * i, even, odd);
+      hn::StoreU(even, d, other + i);
+      hn::StoreU(odd, d, other + half + i);
+    }
+    for (; i < half; ++i) {
+      other[i] = from[2 * i];
+      other[half + i] = from[2 * i + 1];
+    }
+    const std::size_t rest = size / 2;
+    for (std::size_t part = 0; part < 2; ++part) {
+      const float* own = other + part * half;
+      float* out = to + part * rest * wide;
+      if (rest == 3 && groups % kLanes == 0) {
+        for (std::size_t g = 0; g < groups; g += kLanes) {
+          hn::Vec<Floats> a, b, c;
+          hn::LoadInterleaved3(d, own + 3 * g, a, b, c);
+          hn::StoreU(a, d, out + g);
+          hn::StoreU(b, d, out + wide + g);
+          hn::StoreU(c, d, out + 2 * wide + g);
+        }
+        continue;
+      }
+      if (rest == 4 && groups % kLanes == 0) {
+        for (std::size_t g = 0; g < groups; g += kLanes) {
+          hn::Vec<Floats> a, b, c, e;
+          hn::LoadInterleaved4(d, own + 4 * g, a, b, c, e);
+          hn::StoreU(a, d, out + g);
+          hn::StoreU(b, d, out + wide + g);
+          hn::StoreU(c, d, out + 2 * wide + g);
+          hn::StoreU(e, d, out + 3 * wide + g);
+        }
+        continue;
+      }
+      for (std::size_t j = 0; j < rest; ++j)
+        for (std::size_t g = 0; g < wide; ++g)
+          out[j * wide + g] = g < groups ? own[g * rest + j] : 0.0f;
+    }
+  }
+}
+
+// Correlations of a pixel with columns first .. first + count, group by group: [count, wide], those
+// outside the image zero. left: [size, wide]; right: [width, size, wide].
+HWY_INLINE void correlate(const float* left, const float* right, std::int64_t first,
+                          std::int64_t count, std::int64_t width, std::size_t size,
+                          std::size_t wide, float share, float* out) {
+  const Floats d;
+  const auto by = hn::Set(d, share);
+  for (std::int64_t i = 0; i < count; ++i, out += wide) {
+    if (first + i < 0 || first + i >= width) {
+      std::fill_n(out, wide, 0.0f);
+      continue;
+    }
+    const float* column = right + (first + i) * static_cast<std::int64_t>(size * wide);
+    for (std::size_t g = 0; g < wide; g += kLanes) {
+      auto sum = hn::Mul(hn::LoadU(d, left + g), hn::LoadU(d, column + g));
+      for (std::size_t j = wide; j < size * wide; j += wide)
+        sum = hn::MulAdd(hn::LoadU(d, left + j + g), hn::LoadU(d, column + j + g), sum);
+      hn::StoreU(hn::Mul(sum, by), d, out + g);
+    }
+  }
+}
+
+// Correlations are linear in the right view: those with its columns are interpolated, not the
+// columns.
 void feature_forward(const FeatureShape& s, const FeatureMapsIn& in, float* out, std::int64_t begin,
                      std::int64_t end) {
   const auto c1 = static_cast<std::size_t>(s.channels1), c2 = static_cast<std::size_t>(s.channels2),
              groups = static_cast<std::size_t>(s.groups), size = groups ? c2 / groups : 0,
-             wide = static_cast<std::size_t>(s.wide());
-  float* product = tokens::thread_scratch(c2 + kSlack);
+             wide = static_cast<std::size_t>(s.wide()), width = static_cast<std::size_t>(s.width),
+             room = (groups + kLanes - 1) / kLanes * kLanes;
+  const std::int64_t near = 2 * s.radius + 2;  // columns that a label and those around it read
+  const std::size_t row_floats = width * size * room;
+  tokens::ScratchPieces scratch(tokens::thread_scratch(2 * row_floats + c2 + kSlack +
+                                                       static_cast<std::size_t>(near) * room + 64));
+  float *left_row = scratch.take(row_floats), *right_row = scratch.take(row_floats),
+        *other = scratch.take(c2 + kSlack),
+        *products = scratch.take(static_cast<std::size_t>(near) * room);
   const float share = groups ? 1.0f / static_cast<float>(size) : 0.0f;
+  const auto last = static_cast<float>(s.width - 1), reach = static_cast<float>(s.radius + 1);
   for (std::int64_t row = begin; row < end; ++row) {
     const float* left1 = row_of(in.left1, s.height, row);
     const float* right1 = row_of(in.right1, s.height, row);
-    const float* left2 = row_of(in.left2, s.height, row);
-    const float* right2 = row_of(in.right2, s.height, row);
+    if (groups > 0) {
+      part_groups(row_of(in.left2, s.height, row), in.left2.column, s.width, groups, size, room,
+                  other, left_row);
+      part_groups(row_of(in.right2, s.height, row), in.right2.column, s.width, groups, size, room,
+                  other, right_row);
+    }
     const float* label = in.labels + row * s.width * s.labels;
     float* to = out + row * s.width * s.labels * s.wide();
     for (std::int64_t x = 0; x < s.width; ++x)
       for (std::int64_t j = 0; j < s.labels; ++j, ++label, to += wide) {
-        const Taps taps = taps_around(x, *label, 0, s.width);
         float* at = to;
         if (s.own && c1 > 0) {
           std::memcpy(at, left1 + x * in.left1.column, c1 * sizeof(float));
           at += c1;
         }
-        if (c1 > 0 && taps.any()) {
+        const float position = static_cast<float>(x) - *label, lower = std::floor(position);
+        // A label that is no number lies nowhere.
+        if (!(lower >= -reach && lower <= last + reach)) {
+          std::fill(at, to + wide, 0.0f);
+          continue;
+        }
+        if (c1 > 0) {
+          const Taps taps = taps_around(x, *label, 0, s.width);
           const float* r0 = right1 + taps.column[0] * in.right1.column;
           const float* r1 = right1 + taps.column[1] * in.right1.column;
           const float a = taps.weight[0], b = taps.weight[1];
@@ -135,31 +214,20 @@ void feature_forward(const FeatureShape& s, const FeatureMapsIn& in, float* out,
             const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
             hn::StoreU(hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first), d, at + c);
           });
-        } else {
-          std::fill_n(at, c1, 0.0f);
+          at += c1;
         }
-        at += c1;
         if (groups == 0) continue;
-        const float* l = left2 + x * in.left2.column;
-        for (std::int64_t around = -s.radius; around <= s.radius; ++around, at += groups) {
-          const Taps near = taps_around(x, *label, around, s.width);
-          if (!near.any()) {
-            std::fill_n(at, groups, 0.0f);
-            continue;
-          }
-          const float* r0 = right2 + near.column[0] * in.right2.column;
-          const float* r1 = right2 + near.column[1] * in.right2.column;
-          const float a = near.weight[0], b = near.weight[1];
-          over_channels(c2, [&](auto d, std::size_t c) HWY_ATTR {
-            const auto first = hn::Mul(hn::Set(d, a), hn::LoadU(d, r0 + c));
-            const auto warped = hn::MulAdd(hn::Set(d, b), hn::LoadU(d, r1 + c), first);
-            hn::StoreU(hn::Mul(warped, hn::LoadU(d, l + c)), d, product + c);
-          });
-          sum_groups(product, groups, size);
+        correlate(left_row + static_cast<std::size_t>(x) * size * room, right_row,
+                  static_cast<std::int64_t>(lower) - s.radius, near, s.width, size, room, share,
+                  products);
+        const float part = position - lower;
+        const float* product = products;
+        for (std::int64_t i = 0; i + 1 < near; ++i, at += groups, product += room)
           over_channels(groups, [&](auto d, std::size_t g) HWY_ATTR {
-            hn::StoreU(hn::Mul(hn::LoadU(d, product + g), hn::Set(d, share)), d, at + g);
+            const auto first = hn::LoadU(d, product + g);
+            const auto second = hn::LoadU(d, product + room + g);
+            hn::StoreU(hn::MulAdd(hn::Set(d, part), hn::Sub(second, first), first), d, at + g);
           });
-        }
       }
   }
 }

@@ -18,7 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace nmrf::tokens::HWY_NAMESPACE {
 
 ByteArithmetic byte_levels() {
-  return {kWeightLevels, HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2};
+  constexpr bool kVnni = HWY_TARGET == HWY_AVX3_DL;
+  return {kWeightLevels, kVnni || HWY_TARGET == HWY_AVX2, kVnni};
 }
 
 void pack_columns(const float* w, std::size_t stride, std::size_t k, std::size_t n, float* packed) {

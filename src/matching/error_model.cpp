@@ -73,25 +73,39 @@ std::optional<ErrorMlp> error_model_of(const std::map<std::string, std::string>&
 
 void ErrorEstimate::compare_views(const ErrorInput& input, ThreadPool& pool) {
   const int width = input.map->width(), height = input.map->height();
+  const auto wide = static_cast<std::size_t>(width);
   plane_ = input.map->size();
   std::uint16_t* planes = planes_.need(kPlanes * plane_);
-  pool.share(height, 8, [&](std::int64_t begin, std::int64_t end, int) {
+  // Grey levels of a row of either view, whose ends are repeated as far as any match looks.
+  constexpr int kBeyond = 4;
+  const std::size_t room = wide + 2 * kBeyond;
+  greys_.need(2 * room * static_cast<std::size_t>(pool.threads()));
+  pool.share(height, 8, [&](std::int64_t begin, std::int64_t end, int slot) {
+    float* own = greys_.data() + 2 * room * static_cast<std::size_t>(slot) + kBeyond;
+    float* seen = own + room;
     for (int y = static_cast<int>(begin); y < end; ++y) {
-      const std::uint8_t *left = input.left->row(y), *right = input.right->row(y);
+      for (const auto& [image, row] : {std::pair{input.left, own}, {input.right, seen}}) {
+        const std::uint8_t* rgb = image->row(y);
+        for (int x = 0; x < width; ++x) row[x] = grey(rgb + 3 * x);
+        std::fill(row - kBeyond, row, row[0]);
+        std::fill(row + width, row + width + kBeyond, row[width - 1]);
+      }
       const float* map = input.map->row(y);
-      std::uint16_t* to = planes + static_cast<std::size_t>(y) * static_cast<std::size_t>(width);
-      auto seen = [&](int x) { return grey(right + 3 * std::clamp(x, 0, width - 1)); };
+      std::uint16_t* to = planes + static_cast<std::size_t>(y) * wide;
+      std::uint16_t *here = to + kHere * plane_, *nearer = to + kNearer * plane_,
+                    *farther = to + kFarther * plane_, *contrast = to + kContrast * plane_;
       for (int x = 0; x < width; ++x) {
         const float d = std::isfinite(map[x]) ? std::clamp(map[x], 0.0f, 65536.0f) : 0;
-        const float at = static_cast<float>(x) - d, base = std::floor(at), part = at - base;
-        const int column = static_cast<int>(base);
-        const float a = seen(column - 1), b = seen(column), c = seen(column + 1),
-                    e = seen(column + 2), own = grey(left + 3 * x);
-        to[kHere * plane_ + static_cast<std::size_t>(x)] = fixed(b + part * (c - b) - own);
-        to[kNearer * plane_ + static_cast<std::size_t>(x)] = fixed(a + part * (b - a) - own);
-        to[kFarther * plane_ + static_cast<std::size_t>(x)] = fixed(c + part * (e - c) - own);
-        to[kContrast * plane_ + static_cast<std::size_t>(x)] =
-            fixed(grey(left + 3 * std::min(x + 1, width - 1)) - own);
+        const float at = static_cast<float>(x) - d;
+        const int cut = static_cast<int>(at),
+                  lower = cut - static_cast<int>(at < static_cast<float>(cut));
+        const float part = at - static_cast<float>(lower), level = own[x];
+        const float* match = seen + std::max(lower, 1 - kBeyond);
+        const float a = match[-1], b = match[0], c = match[1], e = match[2];
+        here[x] = fixed(b + part * (c - b) - level);
+        nearer[x] = fixed(a + part * (b - a) - level);
+        farther[x] = fixed(c + part * (e - c) - level);
+        contrast[x] = fixed(own[x + 1] - level);
       }
     }
   });
@@ -106,8 +120,6 @@ void ErrorEstimate::fill_row(const ErrorInput& input, int y, float* rows,
   const float *map = input.map->row(y), *posterior = input.posterior->row(y),
               *network = input.network->row(y);
   const PassEvidence& evidence = *input.evidence;
-  const float *spread = evidence.spread.row(y), *refined = evidence.refined.row(y),
-              *guided = evidence.guided.row(y);
   const std::uint8_t* mask = input.mask->row(y);
   auto row = [&](int distance) { return input.map->row(std::clamp(y + distance, 0, height - 1)); };
   const float *up = row(-kNear), *down = row(kNear), *top = row(-kFar), *bottom = row(kFar);
@@ -117,46 +129,74 @@ void ErrorEstimate::fill_row(const ErrorInput& input, int y, float* rows,
     return difference < 65536.0f ? difference : 0.0f;
   };
   auto finite = [](float value) { return value >= 0 && value < 65536.0f ? value : 0.0f; };
-  for (int x = 0; x < width; ++x) {
-    const int l = std::max(x - kNear, 0), r = std::min(x + kNear, width - 1);
-    const int ll = std::max(x - kFar, 0), rr = std::min(x + kFar, width - 1);
-    const float d = map[x];
-    feature(0)[x] = 1 / (1.0001f - std::clamp(finite(posterior[x]), 0.0f, 1.0f));
-    feature(1)[x] = finite(spread[x]);
-    feature(2)[x] = finite(refined[x]);
-    feature(3)[x] = finite(guided[x]);
-    feature(4)[x] = apart(d, network[x]);
-    feature(5)[x] = apart(d, map[l]) + apart(d, map[r]);
-    feature(6)[x] = apart(d, up[x]) + apart(d, down[x]);
-    feature(7)[x] = apart(d, map[ll]) + apart(d, map[rr]) + apart(d, top[x]) + apart(d, bottom[x]);
-    feature(11)[x] = mask[x] & kOccluded ? 1 : 0;
-    feature(12)[x] = mask[x] & kOutOfView ? 1 : 0;
-    feature(13)[x] = mask[x] & kFilled ? 1 : 0;
-    feature(14)[x] = input.scale;
-    feature(15)[x] = finite(d);
-  }
+  // One loop per feature, so that each is a simple one.
+  auto each = [&](std::size_t i, const auto& value) {
+    float* to = feature(i);
+    for (int x = 0; x < width; ++x) to[x] = value(x);
+  };
+  // inner(x) where columns x - reach to x + reach exist, else outer(x).
+  auto split = [&](std::size_t i, int reach, const auto& inner, const auto& outer) {
+    float* to = feature(i);
+    const int first = std::min(reach, width), last = std::max(first, width - reach);
+    for (int x = 0; x < first; ++x) to[x] = outer(x);
+    for (int x = first; x < last; ++x) to[x] = inner(x);
+    for (int x = last; x < width; ++x) to[x] = outer(x);
+  };
+  auto column = [&](int x) { return std::clamp(x, 0, width - 1); };
+  auto beside = [&](int x, int l, int r) { return apart(map[x], map[l]) + apart(map[x], map[r]); };
+  each(0, [&](int x) { return 1 / (1.0001f - std::min(finite(posterior[x]), 1.0f)); });
+  std::size_t next = 1;
+  for (const FloatMap* noted : {&evidence.spread, &evidence.refined, &evidence.guided})
+    each(next++, [&, from = noted->row(y)](int x) { return finite(from[x]); });
+  each(4, [&](int x) { return apart(map[x], network[x]); });
+  split(
+      5, kNear, [&](int x) { return beside(x, x - kNear, x + kNear); },
+      [&](int x) { return beside(x, column(x - kNear), column(x + kNear)); });
+  each(6, [&](int x) { return apart(map[x], up[x]) + apart(map[x], down[x]); });
+  auto around = [&](int x, int l, int r) {
+    return beside(x, l, r) + apart(map[x], top[x]) + apart(map[x], bottom[x]);
+  };
+  split(
+      7, kFar, [&](int x) { return around(x, x - kFar, x + kFar); },
+      [&](int x) { return around(x, column(x - kFar), column(x + kFar)); });
+  next = 11;
+  for (const int bit : {int{kOccluded}, int{kOutOfView}, int{kFilled}})
+    each(next++, [&, bit](int x) { return mask[x] & bit ? 1.0f : 0.0f; });
+  each(14, [&](int) { return input.scale; });
+  each(15, [&](int x) { return finite(map[x]); });
   // Means over windows, cut at the borders.
   const int first = std::max(y - kRadius, 0), last = std::min(y + kRadius, height - 1);
-  auto mean = [&](Plane plane, float* to) {
+  auto mean = [&](Plane plane, std::size_t i) {
     std::fill(sums, sums + width, 0u);
     for (int v = first; v <= last; ++v) {
       const std::uint16_t* from =
           planes_.data() + plane * plane_ + static_cast<std::size_t>(v) * wide;
       for (int x = 0; x < width; ++x) sums[x] += from[x];
     }
-    for (int x = 0; x < width; ++x) {
-      const int l = std::max(x - kRadius, 0), r = std::min(x + kRadius, width - 1);
-      std::uint32_t sum = 0;
-      for (int u = l; u <= r; ++u) sum += sums[u];
-      to[x] = static_cast<float>(sum) /
-              (kFixedPoint * static_cast<float>((r - l + 1) * (last - first + 1)));
-    }
+    auto share = [&](std::uint32_t sum, int columns) {
+      return static_cast<float>(static_cast<std::int32_t>(sum)) /
+             (kFixedPoint * static_cast<float>(columns * (last - first + 1)));
+    };
+    static_assert(kRadius == 2);
+    split(
+        i, kRadius,
+        [&](int x) {
+          return share(sums[x - 2] + sums[x - 1] + sums[x] + sums[x + 1] + sums[x + 2], 5);
+        },
+        [&](int x) {
+          const int l = column(x - kRadius), r = column(x + kRadius);
+          std::uint32_t sum = 0;
+          for (int u = l; u <= r; ++u) sum += sums[u];
+          return share(sum, r - l + 1);
+        });
   };
-  mean(kHere, feature(8));
-  mean(kNearer, feature(9));
-  mean(kFarther, feature(10));
-  for (int x = 0; x < width; ++x) feature(9)[x] = std::min(feature(9)[x], feature(10)[x]);
-  mean(kContrast, feature(10));
+  mean(kHere, 8);
+  mean(kNearer, 9);
+  mean(kFarther, 10);
+  each(9, [&, nearer = feature(9), farther = feature(10)](int x) {
+    return std::min(nearer[x], farther[x]);
+  });
+  mean(kContrast, 10);
   for (std::size_t i = 0; i < ErrorMlp::kFeatures; ++i)
     std::fill(feature(i) + width, feature(i) + stride, 0.0f);
 }

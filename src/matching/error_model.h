@@ -62,6 +62,7 @@ class ErrorEstimate {
   enum Plane { kHere, kNearer, kFarther, kContrast, kPlanes };
   GrowingBuffer<std::uint16_t> planes_;
   GrowingBuffer<float> rows_;          // per thread
+  GrowingBuffer<float> greys_;         // per thread
   GrowingBuffer<std::uint32_t> sums_;  // per thread
   std::size_t plane_ = 0;              // pixels
 };

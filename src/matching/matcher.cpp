@@ -9,6 +9,7 @@
 #include "core/cores.h"
 #include "core/log.h"
 #include "core/quantile.h"
+#include "core/stage_clock.h"
 #include "kernels/bytes.h"
 #include "kernels/resample.h"
 #include "matching/alignment.h"
@@ -59,7 +60,7 @@ void move_right(Image& image, int shift) {
   }
 }
 
-// Marks pixels whose match lies in what move_right() repeated: nobody saw it there.
+// Marks pixels whose match lies in the border that move_right() replicated.
 void mark_repeated(const FloatMap& map, float shift, ByteMap& mask) {
   const float first = std::max(0.0f, shift),
               last = static_cast<float>(map.width() - 1) + std::min(0.0f, shift);
@@ -82,7 +83,7 @@ void warn_of_limit(const FloatMap& disparity, int max_disp) {
   const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.size());
   if (share > 0.02)
     log_warning(
-        "{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
+        "{:.0f} % of the disparities are at the limit of {} px, so nearer surfaces are missed. "
         "Raise max_disp, or match at a smaller scale.",
         100 * share, max_disp);
 }
@@ -144,8 +145,8 @@ struct Matcher::State {
   void resize(Call& call, const Image& image, double scale, Image& result) {
     const int width = static_cast<int>(std::lround(image.width() * scale)),
               height = static_cast<int>(std::lround(image.height() * scale));
-    check(width > 0 && height > 0, ErrorKind::kInput,
-          "a scale of {} leaves nothing of the {}x{} images", scale, image.width(), image.height());
+    check(width > 0 && height > 0, ErrorKind::kInput, "a scale of {} is too small for {}x{} images",
+          scale, image.width(), image.height());
     result.resize(width, height);
     call.resampler.prepare(scale < 1 ? kernels::Resampling::kArea : kernels::Resampling::kBicubic,
                            image.width(), image.height(), width, height);
@@ -264,6 +265,7 @@ bool Matcher::State::run_pass(Call& call, PassInput input, std::optional<std::si
 
 void Matcher::State::estimate_errors(Call& call, const Image& left, const Image& right, float scale,
                                      Disparity& result, std::vector<float>* features) {
+  StageScope stage("error model");
   if (!call.evidence.spread.same_size(result.map)) {  // no error model, or an engine without
     result.confidence3.resize(0, 0);
     result.expected_error.resize(0, 0);
@@ -284,6 +286,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
                            const MatchOptions& how, Disparity& result,
                            std::vector<float>* features) {
   const ModelOptions& o = options();
+  StageScope images("images");
   to_rgb8(left_view, call.left, "the left image");
   to_rgb8(right_view, call.right, "the right image");
   result.alignment = how.alignment.value_or(Alignment());
@@ -315,7 +318,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     right = &call.scaled_right;
   }
   check(left->width() >= kLeastSide && left->height() >= kLeastSide, ErrorKind::kInput,
-        "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
+        "the images to match are {}x{}; at least 32x32 is needed (a larger scale enlarges them)",
         left->width(), left->height());
 
   // A pass at the images' size and, where the model finds it worthwhile, one at a larger size.
@@ -348,7 +351,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   if (how.memory) {
     const std::size_t around = needs(*call.pass, width, height, how).around;
     check(*how.memory > around, ErrorKind::kDevice,
-          "images and maps of a {}x{} pair take {} MB, which is all of the limit of {} MB or more",
+          "images and maps of a {}x{} pair alone take {} MB, more than the limit of {} MB allows",
           width, height, around >> 20, *how.memory >> 20);
     room = *how.memory - around;
   }
@@ -390,8 +393,9 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   const bool original = result.map.width() == width && result.map.height() == height;
   const Image &seen = original ? call.left : *left, &other = original ? call.right : *right;
   if (input.evidence) call.network = result.map;
-  call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool);
-  call.weighted_median.apply(result.map, seen, o.median, pool);
+  in_stage("hole filling",
+           [&] { call.hole_filling.apply(result.map, seen, o.fill, result.mask, pool); });
+  in_stage("median", [&] { call.weighted_median.apply(result.map, seen, o.median, pool); });
   const int matched = input.left->width();
   const float least = static_cast<float>(how.min_disp) * static_cast<float>(result.map.width()) /
                       static_cast<float>(width);
@@ -458,7 +462,7 @@ void check_options(const MatcherOptions& options) {
 bool wants_bytes(const MatcherOptions& options) {
   if (options.precision != Precision::kInt8) return false;
   if (!tokens::byte_arithmetic().fast)
-    log_warning("this CPU is not faster with 8-bit integers than with 32-bit floats");
+    log_warning("8-bit integers are not faster than 32-bit floats on this CPU");
   return true;
 }
 
@@ -475,8 +479,7 @@ void set_max_disp(LoadedModel& model, const MatcherOptions& options) {
 
 Matcher make_matcher(LoadedModel model, const MatcherOptions& options) {
   check_options(options);
-  if (!model.trained)
-    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model.path);
+  if (!model.trained) log_warning("{}: untrained weights; the maps are meaningless", model.path);
   set_max_disp(model, options);
   auto state = std::make_unique<Matcher::State>(options.threads.value_or(usable_cores()));
   state->precision = model.bytes ? Precision::kInt8 : Precision::kFloat32;
@@ -510,7 +513,8 @@ void Matcher::match(const ImageView& left, const ImageView& right, const MatchOp
                     Disparity& result) const {
   check(left.empty() || right.empty() || (left.width == right.width && left.height == right.height),
         ErrorKind::kInput,
-        "the left image is {}x{} and the right one {}x{}; a rectified pair has one size",
+        "the left image is {}x{} but the right one is {}x{}; both images of a rectified pair must "
+        "have the same size",
         left.width, left.height, right.width, right.height);
   check(!how.scale || (*how.scale > 0.01 && *how.scale < 100), ErrorKind::kUsage,
         "scale is {}; expected a factor such as 0.5", how.scale.value_or(0));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/fine_search.h"
 #include "kernels/patches.h"
 
 namespace nmrf {
@@ -100,7 +101,10 @@ Winners Inference::decode(Context& context, const TokenGrid& x, const float* lab
                              result.confidence.data() + y * width * kPatch, nullptr,
                              result.spread.data() + y * width * kPatch},
                             0, 1);
-      if (searched) result.candidates.take_row(y, disparity, score);
+      if (searched)
+        kernels::block_candidates(disparity, score, width, k,
+                                  result.candidates.labels.data() + 4 * y * tokens,
+                                  result.candidates.log_prior.data() + 4 * y * tokens);
     }
   });
   if (context.tracing()) {

@@ -82,7 +82,8 @@ Convolution::Convolution(Parameters& parameters, const std::string& name, std::i
       kernel_(kernel),
       stride_(stride),
       bias_(bias),
-      bytes_(parameters.bytes() && kernel <= kMostByteKernel) {
+      bytes_(parameters.bytes() && kernel <= kMostByteKernel &&
+             tokens::byte_arithmetic().convolutions) {
   const auto weight = parameters.take(name + ".weight", {out, in, kernel, kernel});
   if (bias) bias_values_ = packed_.bias(parameters.take(name + ".bias", {out}), size(out));
   if (weight.empty()) return;
@@ -123,14 +124,16 @@ void Convolution::forward(Context& context, const conv::Source& x, std::int64_t 
   Buffer<float> moments = norm ? context.take(sets * set) : Buffer<float>();
   Buffer<std::size_t> pixels = norm ? context.take<std::size_t>(sets) : Buffer<std::size_t>();
   float* into = norm ? moments.data() : nullptr;
-  context.share(sets, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    if (winograd())
-      conv::winograd_forward(fast, x, weights_, {.data = y, .moments = into}, size(begin),
-                             size(end));
-    else
-      (bytes_ ? conv::byte_forward : conv::direct_forward)(direct, x, weights_, bias_values_, y,
-                                                           into, size(begin), size(end));
-  });
+  // Rows under the kernel are rounded again where a piece begins.
+  context.share(sets, bytes_ && kernel_ > 1 ? 8 : 1,
+                [&](std::int64_t begin, std::int64_t end, int) {
+                  if (winograd())
+                    conv::winograd_forward(fast, x, weights_, {.data = y, .moments = into},
+                                           size(begin), size(end));
+                  else
+                    (bytes_ ? conv::byte_forward : conv::direct_forward)(
+                        direct, x, weights_, bias_values_, y, into, size(begin), size(end));
+                });
   if (!norm) return;
   context.share(1, 1, [&](std::int64_t, std::int64_t, int) {
     for (std::size_t u = 0; u < units; ++u)

@@ -166,26 +166,26 @@ std::string misfit(const RigCalibration& result) {
 
 void advise(RigCalibration& result, std::size_t used) {
   auto say = [&](std::string text) { result.advice.push_back(std::move(text)); };
-  if (used < kGoodViews) say(fmt::format("Only {} positions are used; take 15 to 30.", used));
+  if (used < kGoodViews)
+    say(fmt::format("Only {} board positions were used; take 15 to 30.", used));
   if (result.tilt < kLeastTilt)
-    say(
-        fmt::format("The board was hardly tilted (at most {:.0f} degrees between two positions): "
-                    "focal length and baseline are uncertain. Tilt it by 30 to 45 degrees, to all "
-                    "sides.",
-                    result.tilt));
+    say(fmt::format(
+        "The board was hardly tilted (at most {:.0f} degrees between two positions), so focal "
+        "length and baseline are uncertain. Tilt it by 30 to 45 degrees in all directions.",
+        result.tilt));
   const double least = std::min(result.coverage_left, result.coverage_right);
   if (least < kGoodCoverage)
-    say(fmt::format(
-        "The board reached only {:.0f} % of the image: distortion is unknown elsewhere. "
-        "Show it in the corners and at the borders as well.",
-        100 * least));
+    say(
+        fmt::format("The board reached only {:.0f} % of the image; distortion is unknown "
+                    "elsewhere. Show it in the corners and at the borders too.",
+                    100 * least));
   if (const std::string text = misfit(result); !text.empty())
     say(text);
   else if (result.rms > kHighError)
     say(
-        fmt::format("The reprojection error of {:.2f} px is high; good is below 0.5. Is the board "
-                    "flat and was it held still, are the images sharp, were both taken at the same "
-                    "time, is the lens model right (--lens)?",
+        fmt::format("The reprojection error of {:.2f} px is high; below 0.5 is good. Is the board "
+                    "flat, was it held still, are the images sharp and taken at the same time, is "
+                    "the lens model right (--lens)?",
                     result.rms));
 }
 
@@ -211,8 +211,8 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
   }
   check(positions.size() >= kLeastViews, ErrorKind::kInput,
         "the board was found by both cameras in {} of {} pairs; at least {} are needed, 15 to 30 "
-        "are good. Is --board right (inner corners, not squares), the whole board in both images, "
-        "sharp and evenly lit?",
+        "are good. Is --board right (inner corners, not squares)? The whole board must be in both "
+        "images, sharp and evenly lit.",
         positions.size(), pairs.size(), kLeastViews);
 
   Points3 points;
@@ -245,7 +245,7 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
           good.push_back(positions[i]);
         else if (round < 3)
           result.views[positions[i].pair].rejected =
-              fmt::format("its error of {:.2f} px is far above the others'", errors[i]);
+              fmt::format("its error of {:.2f} px is far above that of the others", errors[i]);
       }
       if (good.size() == positions.size() || good.size() < kLeastViews || round == 3) break;
       positions = std::move(good);
@@ -269,8 +269,8 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
     std::copy_n(translation.ptr<double>(), 3, result.rig.translation.begin());
   } catch (const cv::Exception& error) {
     fail(ErrorKind::kInput,
-         "the calibration does not settle ({}). Take more positions of the board, tilted to all "
-         "sides; try --lens pinhole.",
+         "the calibration does not converge ({}). Take more board positions, tilted in all "
+         "directions; try --lens pinhole.",
          error.err);
   }
   result.rig.source = "the calibration";

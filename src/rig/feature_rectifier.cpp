@@ -180,21 +180,21 @@ void check_motion(const Matches& good, const cv::Matx33d& f, const cv::Size& siz
                                              static_cast<double>(good.size());
   check(flat < kFlat, ErrorKind::kInput,
         "the pair cannot be rectified: one homography explains {:.0f} % of {} matches, so there is "
-        "too little parallax. The camera only turned, the scene is flat or far away: move the "
-        "camera sideways, by a few per cent of the distance to the nearest things.",
+        "too little parallax. The camera only rotated, or the scene is flat or far away: move the "
+        "camera sideways by a few per cent of the distance to the nearest objects.",
         100 * flat, good.size());
   const cv::Point2d middle((size.width - 1) / 2.0, (size.height - 1) / 2.0);
   for (const cv::Point2d& point : {epipole(f), epipole(f.t())}) {
     const double x = std::abs(point.x - middle.x), y = std::abs(point.y - middle.y);
     check(x > 0.75 * size.width || y > 0.75 * size.height, ErrorKind::kInput,
-          "the pair cannot be rectified: the camera moved along its viewing direction (the epipole "
-          "lies at {:.0f}, {:.0f} of the {}x{} image). Move it sideways instead.",
+          "the pair cannot be rectified: the camera moved along its viewing direction (epipole at "
+          "{:.0f}, {:.0f} of the {}x{} image). Move it sideways instead.",
           point.x, point.y, size.width, size.height);
-    check(x > y, ErrorKind::kInput,
-          "the pair cannot be rectified: one camera stood above the other (the epipole lies at "
-          "{:.0f}, {:.0f} of the {}x{} image). Turn both images by 90 degrees, or move the camera "
-          "sideways.",
-          point.x, point.y, size.width, size.height);
+    check(
+        x > y, ErrorKind::kInput,
+        "the pair cannot be rectified: one camera stood above the other (epipole at {:.0f}, {:.0f} "
+        "of the {}x{} image). Rotate both images by 90 degrees, or move the camera sideways.",
+        point.x, point.y, size.width, size.height);
   }
 }
 
@@ -239,7 +239,7 @@ FeatureRectification rectify_by_features(const Image& left, const Image& right) 
   auto too_few = [](std::size_t count) {
     check(count >= kLeastMatches, ErrorKind::kInput,
           "the pair cannot be rectified: only {} points were found in both images, {} are needed. "
-          "Do the images show the same things, sharply and with texture?",
+          "Do both images show the same scene, sharp and with texture?",
           count, kLeastMatches);
   };
   too_few(all.size());
@@ -261,12 +261,11 @@ FeatureRectification rectify_by_features(const Image& left, const Image& right) 
       best = p;
     }
   }
-  check(
-      residual <= kMostResidual, ErrorKind::kInput,
-      "the pair cannot be rectified: turning the cameras leaves {:.1f} px of error at {} matches. "
-      "Strong lens distortion, a rolling shutter or things that moved? Calibrate the cameras "
-      "(nmrf calibrate).",
-      residual / scale, good.size());
+  check(residual <= kMostResidual, ErrorKind::kInput,
+        "the pair cannot be rectified: rotating the cameras leaves an error of {:.1f} px at {} "
+        "matches. Is there strong lens distortion, a rolling shutter or motion? Calibrate the "
+        "cameras (nmrf calibrate).",
+        residual / scale, good.size());
 
   // In pixels of the images as they are: the working ones are reduced, centres aligned.
   const double factor_x = static_cast<double>(size.width) / left.width(),

@@ -75,7 +75,7 @@ TEST(TemporalFilter, KeepsWhatIsTrustedMore) {
     d.expected_error.at(40, 40) = error;
     filter.apply(d, pool);
     EXPECT_EQ(d.map.at(40, 40), error > 1 ? 20 : 60);
-    EXPECT_FLOAT_EQ(d.expected_error.at(40, 40), error > 1 ? 1.15f : 0.5f);
+    EXPECT_FLOAT_EQ(d.expected_error.at(40, 40), error > 1 ? 1.03f : 0.5f);
     EXPECT_EQ(d.map.at(40, 41), 20);
   }
 }

@@ -13,9 +13,6 @@ struct Candidates {
   std::int64_t height = 0, width = 0, count = 0;  // of the fine grid
   Buffer<float> labels;                           // [h, w, count] fine pixels
   Buffer<float> log_prior;                        // [h, w, count]
-
-  // Row y of coarse cells: disparities (coarse pixels) and scores (logits), [width / 2, k, 64].
-  void take_row(std::int64_t y, const float* disparity, const float* score) const;
 };
 Candidates take_candidates(Context& context, std::int64_t height, std::int64_t width,
                            std::int64_t count);
