@@ -118,12 +118,10 @@ Pictures find_boards(const Settings& s) {
 
 // What to try when hardly any board was found.
 std::string guess(const Settings& s, const Pictures& pictures) {
-  if (s.board.kind != BoardKind::kChessboard) return "";
   for (std::size_t i = 0; i < std::min<std::size_t>(3, pictures.images.size()); ++i)
-    if (const std::string size = other_chessboard(grey_of(pictures.images[i].left), s.board);
-        !size.empty())
-      return fmt::format(" {} shows a board of {} inner corners: try --board {}.",
-                         pictures.images[i].left_name, size, size);
+    if (const std::string doubt = board_doubt(grey_of(pictures.images[i].left), s.board);
+        !doubt.empty())
+      return fmt::format(" {} {}.", pictures.images[i].left_name, doubt);
   return "";
 }
 
@@ -211,10 +209,13 @@ int cmd_calibrate(int argc, char** argv) {
   } catch (const Error& error) {
     std::size_t seen = 0;
     for (const auto& pair : pictures.pairs) seen += pair.left.found() || pair.right.found();
-    throw Error(
-        error.kind(),
-        error.what() + (4 * seen < pictures.pairs.size() + 4 ? guess(s, pictures) : std::string()));
+    const bool few = 4 * seen < pictures.pairs.size() + 4 || s.board.kind == BoardKind::kCharuco;
+    throw Error(error.kind(), error.what() + (few ? guess(s, pictures) : std::string()));
   }
+  // A part of a larger board is found as well, in each image another one.
+  if (found.rms > kHighError)
+    if (const std::string doubt = guess(s, pictures); !doubt.empty())
+      found.advice.push_back(doubt.substr(1));
   std::size_t used = 0, shown = 0;
   for (std::size_t i = 0; i < found.views.size(); ++i) {
     if (!found.views[i].rejected.empty()) continue;

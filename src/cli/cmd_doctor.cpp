@@ -14,7 +14,9 @@
 #include "core/quantile.h"
 #include "core/rng.h"
 #include "core/sha256.h"
+#include "io/module.h"
 #include "io/video.h"
+#include "io/window.h"
 #include "kernels/peak.h"
 #include "nmrf/matcher.h"
 #include "nmrf/version.h"
@@ -102,9 +104,10 @@ int cmd_doctor(int argc, char** argv) {
   out["threads"] = common.thread_count();
   out["simd"] = kernels::simd_target();
   for (const char* program : {kTools, kTrain}) out["programs"][program] = find_program(program);
-  for (const auto& folder : video_module_folders())
-    if (const auto file = folder / "nmrf-video.so"; std::filesystem::exists(file))
-      out["programs"]["video"] = file.string();
+  for (const auto& folder : module_folders())
+    for (const auto& [name, module] : {std::pair("video", kVideoModule), {"window", kWindowModule}})
+      if (const auto file = folder / module; std::filesystem::exists(file))
+        out["programs"][name] = file.string();
   std::optional<Error> trouble;
   try {
     const std::string path = model_path(model);

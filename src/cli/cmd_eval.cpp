@@ -11,6 +11,7 @@
 #include "cli/eval_confidence.h"
 #include "cli/eval_methods.h"
 #include "cli/eval_sequences.h"
+#include "cli/eval_turned.h"
 #include "cli/models.h"
 #include "cli/program.h"
 #include "cli/simd_option.h"
@@ -36,7 +37,8 @@ struct Settings {
   std::vector<std::string> datasets, roots, models, baselines, set, disturbances;
   std::string protocol, list, rectify = "small";
   MatcherOptions matcher;
-  std::optional<double> scale;
+  std::optional<double> scale, turn;
+  std::uint64_t seed = 1;
   bool proposals = false, ablate = false, confidence = false;
   std::string output, report, json, csv, fit, sequences;
   std::size_t report_images = 100, first = 0;
@@ -107,6 +109,13 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--sequences", s.sequences,
                  "Compare video mode with frame-by-frame matching on the sequences of nmrf synth "
                  "--frames in this folder")
+      ->group(numbers);
+  app.add_option("--turn", s.turn,
+                 "Instead: pairs whose cameras were turned at random by up to so many degrees about "
+                 "each axis, rectified by features, beside the pairs as they were")
+      ->group(numbers);
+  app.add_option("--seed", s.seed, "With --turn: of the turns")
+      ->capture_default_str()
       ->group(numbers);
   app.add_option("--metrics", s.metrics, "Columns, separated by commas, e.g. epe,bad1,d1")
       ->delimiter(',')
@@ -289,6 +298,25 @@ int eval_confidence(const Settings& s) {
   return run_confidence(c);
 }
 
+int eval_turned(const Settings& s) {
+  check(s.models.size() <= 1 && s.baselines.empty() && s.disturbances.empty(), ErrorKind::kUsage,
+        "--turn looks at one model: no --baseline or --disturb");
+  TurnedSettings t;
+  t.sets = open_sets(s);
+  t.model = model_path(s.models.empty() ? "" : s.models[0]);
+  t.matcher = s.matcher;
+  t.matcher.set = s.set;
+  t.matcher.threads = s.common.thread_count();
+  t.scale = s.scale;
+  t.first = s.first;
+  if (s.limit) t.count = *s.limit;
+  t.degrees = *s.turn;
+  t.seed = s.seed;
+  t.json = s.json;
+  t.quiet = s.common.quiet;
+  return run_turned(t);
+}
+
 void write_or_print(const std::string& where, const std::string& text) {
   if (where == "-")
     print(text);
@@ -327,6 +355,7 @@ int cmd_eval(int argc, char** argv) {
   check(s.fit.empty() || s.confidence, ErrorKind::kUsage, "--fit needs --confidence");
   if (!s.sequences.empty()) return eval_sequences(s);
   if (s.confidence) return eval_confidence(s);
+  if (s.turn) return eval_turned(s);
 
   RunOptions run;
   run.shard = Shard::from_environment();

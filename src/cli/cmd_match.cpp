@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/live_view.h"
 #include "cli/match_exports.h"
 #include "cli/match_settings.h"
 #include "cli/models.h"
@@ -150,6 +151,7 @@ class Run {
         range_(s_.range),
         rectifier_(s_.rectify, frame_rate.has_value(), !s_.no_checks),
         exporter_(s_.exports, frame_rate),
+        window_(s_.window, s_.input.camera.has_value()),
         frame_rate_(frame_rate) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
     if (!s_.truth_file.empty()) truth_ = read_disparity(s_.truth_file);
@@ -157,6 +159,8 @@ class Run {
 
   // Everything that is done for one good pair; returns its report.
   nlohmann::json process(InputPair& pair);
+  // The user has closed the window.
+  bool closed() const { return window_.closed(); }
   // After the last pair: the disparity video, if there is one. Returns its path.
   std::optional<fs::path> finish();
 
@@ -179,6 +183,7 @@ class Run {
   RangeChooser range_;
   PairRectifier rectifier_;
   Exporter exporter_;
+  LiveView window_;
   std::optional<double> frame_rate_;  // of a video
   std::optional<DisparityVideo> video_;
   fs::path video_path_;
@@ -242,7 +247,11 @@ nlohmann::json Run::process(InputPair& pair) {
     write_image(note(names_.companion(pair.stem, "_rectified_right.png"), pair, report),
                 pair.right);
   }
-  if (frame_rate_) write_frame(pair, s_.view == "right" ? *right : *left);
+  const Disparity& shown = s_.view == "right" ? *right : *left;
+  if (frame_rate_) write_frame(pair, shown);
+  if (window_.open())
+    window_.show(s_.view == "right" ? pair.right : pair.left,
+                 colorize(shown.map, colormap_, range_.of(shown.map)));
   if (s_.view != "right") write_view(pair, *left, "", report);
   if (s_.view != "left") write_view(pair, *right, "_right", report);
   return report;
@@ -398,8 +407,13 @@ int cmd_match(int argc, char** argv) {
   auto source = open_pairs(s.input);
   const auto total = source->total();
   const bool many = !total || *total != 1 || s.input.shard.world > 1;
-  if (many) source = read_ahead(std::move(source), 2);
+  if (s.input.camera)
+    source = newest_only(std::move(source));
+  else if (many)
+    source = read_ahead(std::move(source), 2);
   OutputNames names(s, many);
+  check(!s.window.value_or(false) || source->frame_rate(), ErrorKind::kUsage,
+        "--window belongs to a video or a camera; --page shows the result of a pair");
   check(s.truth_file.empty() || !many, ErrorKind::kUsage,
         "--truth takes a single pair; use nmrf eval for more");
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
@@ -413,7 +427,8 @@ int cmd_match(int argc, char** argv) {
   std::int64_t done = 0, seen = 0;
   const bool video = source->frame_rate().has_value();
   const auto start = std::chrono::steady_clock::now();
-  while (!interrupted() && (!video || seen < s.frames.value_or(INT64_MAX)) && source->next(pair)) {
+  while (!interrupted() && !run.closed() &&
+         (!video || seen < s.frames.value_or(INT64_MAX)) && source->next(pair)) {
     ++seen;
     std::string line = fmt::format("{} {}", video ? "frame" : "pair", pair.index + 1);
     if (total) line += fmt::format("/{}", *total);

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 void MatchSettings::add_to(CLI::App& app) {
   add_pair_input(app, input);
   app.add_option("--camera", input.camera,
-                 "Match live frames of this camera, which hold both views (see --layout)")
-      ->check(non_negative());
+                 "Match live frames of this camera (number or address), which hold both views (see "
+                 "--layout)");
   app.add_option("--frames", frames, "Stop after this many frames of a video or camera")
       ->check(positive());
 
@@ -65,6 +65,10 @@ void MatchSettings::add_to(CLI::App& app) {
   app.add_flag("--page", page, "Also write an HTML page with photo, map, confidence and 3-D cloud")
       ->group(kOutput);
   app.add_flag("--no-frames", no_frames, "Of a video, write only the disparity video")
+      ->group(kOutput);
+  app.add_flag("--window,!--no-window", window,
+               "Show photo and map of a video during matching; q ends [for cameras, if there is a "
+               "display]")
       ->group(kOutput);
   app.add_flag("--json", json, "Print one JSON object per pair")->group(kOutput);
 

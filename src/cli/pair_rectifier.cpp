@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "cli/command.h"
+#include "cli/rectify_choice.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "nmrf/checks.h"
@@ -83,10 +84,15 @@ void PairRectifier::apply(InputPair& pair, nlohmann::json& report) {
 
 void PairRectifier::correct_small_errors(InputPair& pair, nlohmann::json& report) {
   PairCheck verdict = check_pair(pair.left, pair.right);
-  if (settings_.by_features() && verdict.not_rectified && !verdict.correctable) {
-    g_rectifier(pair, report);
-    changed_ = true;
-    verdict = check_pair(pair.left, pair.right);
+  if (settings_.by_features() && wants_features(verdict)) {
+    try {
+      g_rectifier(pair, report);
+      changed_ = true;
+      verdict = check_pair(pair.left, pair.right);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput || !verdict.correctable) throw;
+      log_info("{} A small correction does.", error.what());
+    }
   }
   // Its warning follows that of identical images.
   if (verdict.swapped && settings_.negative)

@@ -317,10 +317,10 @@ class VideoSource : public PairSource {
         names_{left, right},
         prefix_(fs::path(left).stem().string()),
         layout_(layout) {}
-  VideoSource(int camera, Layout layout)
+  VideoSource(const std::string& camera, Layout layout)
       : left_(open_camera(camera)),
-        names_{fmt::format("camera {}", camera), ""},
-        prefix_(fmt::format("camera{}", camera)),
+        names_{"camera " + camera, ""},
+        prefix_("camera" + camera.substr(0, camera.find_first_not_of("0123456789"))),
         layout_(layout),
         camera_(true) {}
   bool next(InputPair& pair) override {
@@ -351,6 +351,7 @@ class VideoSource : public PairSource {
     return true;
   }
   std::optional<std::int64_t> total() const override {
+    if (camera_) return {};
     const auto frames = left_->frame_count();
     if (!right_ || !frames) return frames;
     const auto others = right_->frame_count();

@@ -324,7 +324,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   // A pass at the images' size and, where the model finds it worthwhile, one at a larger size.
   const double first_share = choose && o.enlarge > 0 ? 0.25 : 1;
   double begin = 0, share = first_share;
-  PassInput input{left, right, nullptr, how.keep_labels, nullptr, {}};
+  PassInput input{left, right, nullptr, 0, how.keep_labels, nullptr, {}};
   call.evidence.spread.resize(0, 0);
   if (error_model || features) input.evidence = &call.evidence;
   if (how.guide && o.guide) {
@@ -340,6 +340,8 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
               static_cast<float>(width),
           call.guide);
     input.guide = &call.guide;
+    // A map that is nearly right makes one of the candidates needless.
+    if (!how.keep_labels && o.labels > 2) input.labels = o.labels - 1;
   }
   if (how.progress)
     input.on_stage = [&](double done, const char* stage) {
@@ -363,6 +365,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
       input.left = &call.finer_left;
       input.right = &call.finer_right;
       input.keep_labels = false;
+      input.labels = 0;
       if (o.guide) {
         const int finer = call.finer_left.width();
         resize(call, result.map, finer, call.finer_left.height(),

@@ -153,6 +153,17 @@ void measure_rows(RigCalibration& result, const std::vector<Position>& positions
   result.vertical_after = after / std::max(1, count);
 }
 
+// What to say of cameras that fit alone and not together; empty: they do.
+std::string misfit(const RigCalibration& result) {
+  const double alone = std::max(result.rms_left, result.rms_right);
+  if (result.rms <= kHighError || alone > result.rms / 3) return "";
+  return fmt::format(
+      "Each camera alone fits to {:.2f} px, both together only to {:.2f} px: the pictures of a pair "
+      "do not belong together. Were they taken at the same time and named alike, did nothing move "
+      "between the cameras, is one side mirrored?",
+      alone, result.rms);
+}
+
 void advise(RigCalibration& result, std::size_t used) {
   auto say = [&](std::string text) { result.advice.push_back(std::move(text)); };
   if (used < kGoodViews)
@@ -168,7 +179,9 @@ void advise(RigCalibration& result, std::size_t used) {
         fmt::format("The board reached only {:.0f} % of the image; distortion is unknown "
                     "elsewhere. Show it in the corners and at the borders too.",
                     100 * least));
-  if (result.rms > 1)
+  if (const std::string text = misfit(result); !text.empty())
+    say(text);
+  else if (result.rms > kHighError)
     say(
         fmt::format("The reprojection error of {:.2f} px is high; below 0.5 is good. Is the board "
                     "flat, was it held still, are the images sharp and taken at the same time, is "
@@ -268,12 +281,15 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
   result.tilt = largest_tilt(one.rotations);
   try {
     result.rig.validate();
+    measure_rows(result, positions);
   } catch (const Error& error) {
-    throw Error(ErrorKind::kInput, std::string(error.what()) +
-                                       " Check the order of the folders, and that the images are "
-                                       "not mirrored, as those of a front camera often are.");
+    const std::string why = misfit(result);
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} {}", error.what(),
+                            why.empty() ? "Check the order of the folders, and that the images are "
+                                          "not mirrored, as those of a front camera often are."
+                                        : why));
   }
-  measure_rows(result, positions);
   advise(result, positions.size());
   return result;
 }

@@ -33,7 +33,8 @@ struct Matches {
 };
 
 Matches find_matches(const cv::Mat& left, const cv::Mat& right) {
-  const auto sift = cv::SIFT::create(kFeatures);
+  // A low threshold: dim and misty images have few features, others keep their strongest ones.
+  const auto sift = cv::SIFT::create(kFeatures, 3, 0.01);
   std::vector<cv::KeyPoint> points[2];
   cv::Mat descriptors[2];
   sift->detectAndCompute(left, cv::noArray(), points[0], descriptors[0]);
@@ -296,19 +297,30 @@ FeatureRectification rectify_by_features(const Image& left, const Image& right) 
   if (least < 1) result.shift = 1 - least + 0.01 * full.width;
   h_right = cv::Matx33d(1, 0, -result.shift, 0, 1, 0, 0, 0, 1) * h_right;
 
-  const cv::Rect2d common = inside(h_left, full) & inside(h_right, full);
+  const ImageFrame common =
+      common_frame(numbers(h_left), numbers(h_right), full.width, full.height);
   check(common.width >= kLeastCommon * full.width && common.height >= kLeastCommon * full.height,
         ErrorKind::kInput,
-        "the pair cannot be rectified: the images have only {:.0f} x {:.0f} of {} x {} pixels in "
-        "common.",
+        "the pair cannot be rectified: the images have only {} x {} of {} x {} pixels in common. "
+        "Turn the cameras less against each other, or move them less.",
         common.width, common.height, full.width, full.height);
-  const double x = std::ceil(common.x), y = std::ceil(common.y);
-  const cv::Matx33d crop(1, 0, -x, 0, 1, -y, 0, 0, 1);
+  const cv::Matx33d crop(1, 0, -common.x, 0, 1, -common.y, 0, 0, 1);
   result.left = numbers(crop * h_left);
   result.right = numbers(crop * h_right);
-  result.width = static_cast<int>(common.x + common.width - x) + 1;
-  result.height = static_cast<int>(common.y + common.height - y) + 1;
+  result.width = common.width;
+  result.height = common.height;
   return result;
+}
+
+ImageFrame common_frame(const std::array<double, 9>& left, const std::array<double, 9>& right,
+                        int width, int height) {
+  const cv::Size size(width, height);
+  const cv::Rect2d common =
+      inside(cv::Matx33d(left.data()), size) & inside(cv::Matx33d(right.data()), size);
+  if (common.empty()) return {};
+  const double x = std::ceil(common.x), y = std::ceil(common.y);
+  return {x, y, static_cast<int>(common.x + common.width - x) + 1,
+          static_cast<int>(common.y + common.height - y) + 1};
 }
 
 Image warp(const Image& image, const std::array<double, 9>& homography, int width, int height) {

@@ -122,6 +122,31 @@ TEST(Eval, TruthWithoutAValidPixel) {
   EXPECT_TRUE(contains(none.err, "none of its 2 images has a pixel with valid truth")) << none.err;
 }
 
+// Cameras that were turned by known angles: rectified by features, the map is nearly as good.
+TEST(Eval, TurnedCameras) {
+  const std::string source = NMRF_SOURCE_DIR;
+  auto turned = [&](const std::string& seed) {
+    const Outcome run = nmrf({"eval", "--model", source + "/models/nmrf-fast.safetensors", "--list",
+                              source + "/examples/pair/pair.txt", "--turn", "1.5", "--seed", seed,
+                              "--scale", "0.5", "--json", "-"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(run.out, nullptr, false);
+  };
+  const auto json = turned("1");
+  ASSERT_TRUE(json.is_array());
+  const auto pair = json.at(0).at("pairs").at(0);
+  ASSERT_FALSE(pair.contains("refused")) << pair;
+  EXPECT_GT(pair["matches"], 60);
+  EXPECT_GT(pair["vertical_before_px"], 3);
+  EXPECT_LT(pair["vertical_px"], 0.5);
+  const double before = pair["errors"]["as they were"]["epe"],
+               after = pair["errors"]["turned, --rectify auto"]["epe"];
+  EXPECT_LT(after, 1.3 * before + 0.3);
+  EXPECT_EQ(json, turned("1")) << "repeats exactly";
+  EXPECT_NE(json, turned("2"));
+  EXPECT_EQ(eval({"--turn", "90", "--list", source + "/examples/pair/pair.txt"}).code, 2);
+}
+
 TEST(Eval, Mistakes) {
   TempFolder folder;
   const std::string list = put_list(folder.path(), 1);
