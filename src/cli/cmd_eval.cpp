@@ -14,6 +14,7 @@
 #include "cli/models.h"
 #include "cli/program.h"
 #include "cli/simd_option.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -63,7 +64,7 @@ void add_options(CLI::App& app, Settings& s) {
       ->group(data);
   app.add_option("--first", s.first, "Skip this many images of each data set")->group(data);
   app.add_option("--limit", s.limit, "Use at most this many images of each data set")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->group(data);
 
   const char* what = "Methods";

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "plot/run_plot.h"
@@ -35,9 +36,8 @@ int cmd_plot(int argc, char** argv) {
                  "Moving-average weight, 0 to below 1; the raw curve is drawn faintly")
       ->check(CLI::Range(0.0, 0.9999))
       ->capture_default_str();
-  app.add_option("--from", options.from, "First update shown")->check(CLI::NonNegativeNumber);
-  app.add_option("--to", options.to, "Last update shown (0: the last)")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--from", options.from, "First update shown")->check(non_negative());
+  app.add_option("--to", options.to, "Last update shown (0: the last)")->check(non_negative());
   app.add_option("--size", size, "Picture size WxH, pixels [1280 wide]");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;

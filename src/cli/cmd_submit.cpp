@@ -8,6 +8,8 @@
 #include "cli/models.h"
 #include "cli/program.h"
 #include "core/check.h"
+#include "core/file.h"
+#include "core/folder_lock.h"
 #include "core/log.h"
 #include "core/sha256.h"
 #include "data/mats.h"
@@ -74,6 +76,9 @@ int cmd_submit(int argc, char** argv) {
   key.update(method.identity() + options.benchmark + options.resolution + options.method);
   const fs::path folder = fs::path(output + ".parts") / key.hex().substr(0, 12);
 
+  make_folder(folder);
+  const FolderLock lock(folder, "nmrf submit", shard.world > 1);
+
   watch_interrupts();
   ProgressLine progress(!common.quiet);
   std::string failed;
@@ -92,7 +97,8 @@ int cmd_submit(int argc, char** argv) {
       write_submission_item(folder, item, options,
                             method.predict(read_bgr(item.left), read_bgr(item.right)));
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kModel || error.kind() == ErrorKind::kUsage) throw;
+      // A pair that cannot be read or matched is listed; a full disk would fail the others too.
+      if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kDevice) throw;
       progress.clear();
       log_warning("{}: {}", item.map_entry, error.what());
       failed += "\n  " + item.map_entry;

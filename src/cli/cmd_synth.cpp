@@ -6,6 +6,7 @@
 #include <opencv2/core/utility.hpp>
 
 #include "cli/command.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "core/quantile.h"
@@ -111,7 +112,7 @@ int cmd_synth(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", seed, "The same seed gives the same pairs")->capture_default_str();
   app.add_option("--max-disp", max_disp, "Largest disparity, pixels (0: half the width)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(non_negative());
   app.add_option("--textures", textures, "Folder of photos to use as textures");
   app.add_option("-s,--set", set, "Change a setting, e.g. camera.noise=0 (docs/settings.md)");
   app.add_option("--check", check_pairs,

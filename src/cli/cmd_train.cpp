@@ -137,6 +137,10 @@ int cmd_train(int argc, char** argv) {
       set.push_back(fmt::format("stage{}.freeze={}", i, nlohmann::json(freeze).dump()));
   if (resume && config_file.empty() && std::filesystem::exists(output + "/config.toml"))
     config_file = output + "/config.toml";
+  check(!config_file.empty() || !resume, ErrorKind::kUsage,
+        "{}: is not the folder of a run: it has no config.toml to resume with. Name the run's "
+        "folder with -o, or the settings with --config FILE.",
+        output);
   check(!config_file.empty(), ErrorKind::kUsage,
         "nmrf train needs --config FILE (see configs/), or --resume -o FOLDER");
   train::TrainConfig config = train::read_config(config_file, set);
@@ -163,11 +167,12 @@ int cmd_train(int argc, char** argv) {
   };
   train::TrainResult result = train::run_training(config, run, group);
   if (chief)
-    print(fmt::format(
-        "{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "
-        "of the time waiting for data; {}",
-        result.finished ? "finished" : "stopped", result.step, config.total_steps(), result.loss,
-        result.skipped, result.samples_per_second, 100 * result.wait_share, output));
+    print(
+        fmt::format("{} after {} of {} updates, {}, {} skipped, {:.2f} samples/s, {:.0f} % "
+                    "of the time waiting for data; {}",
+                    result.finished ? "finished" : "stopped", result.step, config.total_steps(),
+                    result.loss ? fmt::format("loss {:.4f}", *result.loss) : "no new update",
+                    result.skipped, result.samples_per_second, 100 * result.wait_share, output));
   return interrupted() ? kExitInterrupted : 0;
 }
 

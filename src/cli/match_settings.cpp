@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -18,9 +19,9 @@ void MatchSettings::add_to(CLI::App& app) {
   add_pair_input(app, input);
   app.add_option("--camera", input.camera,
                  "Match live frames of this camera, which hold both views (see --layout)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(non_negative());
   app.add_option("--frames", frames, "Stop after this many frames of a video or camera")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
 
   constexpr const char* kOutput = "Output";
   app.add_option("-o,--output", output, "Folder (ends in / or exists), or a single file")

@@ -35,9 +35,12 @@ int open_for_reading(const fs::path& path, ErrorKind kind, struct stat& info) {
 
 AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)) {
   static std::atomic<unsigned> counter{0};
-  temporary_ = target_;
-  temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // O_EXCL: two containers that share a folder may have equal process ids.
+  do {
+    temporary_ = target_;
+    temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd_ < 0 && errno == EEXIST);
   check(fd_ >= 0, ErrorKind::kFailure,
         "{}: cannot be written: {}. Check that the folder exists and is writable.",
         target_.string(), errno_text());

@@ -1,10 +1,12 @@
 // nmrf eval and nmrf submit from outside.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "cli/run.h"
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "nmrf/disparity.h"
 
 namespace nmrf::test {
@@ -153,6 +155,29 @@ TEST(Submit, ArchiveFromATinyTree) {
   EXPECT_TRUE(contains(archive, "runtime "));
   EXPECT_FALSE(fs::exists(folder / "a.zip.parts"));
   EXPECT_EQ(nmrf({"submit", "-b", "eth4d", "--root", folder.path()}).code, 2);
+}
+
+// A full disk is a failure to write, not a fault of the pairs; nor may two write the same parts.
+TEST(Submit, FullDiskAndTwoWriters) {
+  TempFolder folder;
+  put_pair(folder / "two_view_testing/lake/im0.png", folder / "two_view_testing/lake/im1.png");
+  const std::string command = fmt::format(
+      "'{}' submit -b eth3d --root '{}' --model formula:fast --max-disp 64 --partial --keep -o "
+      "'{}'",
+      NMRF_COMMAND, folder.path().string(), (folder / "a.zip").string());
+  const Outcome full =
+      nmrf({"-c", "trap '' XFSZ; ulimit -f 1; exec " + command}, {.program = "/bin/bash"});
+  EXPECT_EQ(full.code, 1) << full.err;
+  EXPECT_TRUE(contains(full.err, "lake.pfm: writing failed")) << full.err;
+  EXPECT_FALSE(fs::exists(folder / "a.zip"));
+  const auto parts = fs::directory_iterator(folder / "a.zip.parts")->path();
+  {
+    const FolderLock lock(parts, "nmrf submit");
+    const Outcome second = nmrf({"-c", "exec " + command}, {.program = "/bin/bash"});
+    EXPECT_EQ(second.code, 2);
+    EXPECT_TRUE(contains(second.err, "another nmrf submit is writing there")) << second.err;
+  }
+  EXPECT_EQ(nmrf({"-c", "exec " + command}, {.program = "/bin/bash"}).code, 0);
 }
 
 TEST(Bench, BesideSemiGlobalMatching) {
