@@ -29,7 +29,7 @@ namespace nmrf {
 // Arithmetic of message passing and of the convolutions, whose inputs are rounded to 256 levels
 // with kInt8. Everything that carries a disparity is always 32-bit float.
 enum class Precision {
-  kAuto,     // what is known to cost no accuracy: kFloat32
+  kAuto,     // kInt8 where that is faster (AVX2, VNNI), else kFloat32
   kFloat32,  // results agree on all CPUs up to rounding
   kInt8,     // weights have 8 bits on CPUs with VNNI and 7 bits on others
 };
