@@ -161,7 +161,7 @@ CLI::Option* add_precision(CLI::App& app, Precision& precision) {
   return app
       .add_option_function<std::string>("--precision", read,
                                         "Arithmetic of message passing and convolutions: "
-                                        "float32, int8, or auto, now float32 [auto]")
+                                        "float32, int8, or auto: int8 where faster [auto]")
       ->check(CLI::IsMember({"auto", "float32", "int8"}));
 }
 

@@ -44,8 +44,9 @@ HWY_BEFORE_NAMESPACE();
 namespace nmrf::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-// Wider vectors would be mostly empty: a window's rows are 11 pixels long, as a rule.
-using Floats = hn::CappedTag<float, 16>;
+// Wider vectors would be mostly empty, and gather slowly: a window's rows are 11 pixels long, as a
+// rule.
+using Floats = hn::CappedTag<float, 8>;
 using Ints = hn::RebindToSigned<Floats>;
 using Words = hn::RebindToUnsigned<Floats>;
 using Bytes = hn::Repartition<std::uint8_t, Words>;

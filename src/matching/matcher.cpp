@@ -460,10 +460,11 @@ void check_options(const MatcherOptions& options) {
 }
 
 bool wants_bytes(const MatcherOptions& options) {
-  if (options.precision != Precision::kInt8) return false;
-  if (!tokens::byte_arithmetic().fast)
+  const bool fast = tokens::byte_arithmetic().fast;
+  if (options.precision == Precision::kAuto) return fast;
+  if (options.precision == Precision::kInt8 && !fast)
     log_warning("8-bit integers are not faster than 32-bit floats on this CPU");
-  return true;
+  return options.precision == Precision::kInt8;
 }
 
 void set_max_disp(LoadedModel& model, const MatcherOptions& options) {

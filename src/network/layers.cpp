@@ -234,9 +234,9 @@ TokenMlp::TokenMlp(Parameters& parameters, std::int64_t channels,
                    const std::vector<LinearSpec>& layers, const Options& options)
     : bytes_(parameters.bytes() && !options.exact) {
   auto pack = [&](const std::vector<float>& w, std::size_t out, std::size_t in,
-                  const float*& forward, const float*& bytes) {
+                  const float*& forward, const float*& bytes, bool exact = false) {
     if (w.empty()) return;
-    if (bytes_)
+    if (bytes_ && !exact)
       bytes = packed_.bytes(w.data(), in, out, in);
     else
       forward = packed_.transposed(w, out, in);
@@ -259,7 +259,7 @@ TokenMlp::TokenMlp(Parameters& parameters, std::int64_t channels,
     const LinearSpec& spec = layers[i];
     mlp_.width[i + 1] = size(spec.out);
     pack(parameters.take(spec.name + ".weight", {spec.out, in}), size(spec.out), size(in),
-         mlp_.forward[i], mlp_.bytes[i]);
+         mlp_.forward[i], mlp_.bytes[i], options.exact_last && i + 1 == layers.size());
     mlp_.bias[i] = packed_.bias(
         spec.bias ? parameters.take(spec.name + ".bias", {spec.out}) : std::vector<float>(),
         size(spec.out));
@@ -301,7 +301,7 @@ TokenMlp make_head(Parameters& parameters, const std::string& name, std::int64_t
   return TokenMlp(
       parameters, channels,
       {{name + ".layers.0", channels}, {name + ".layers.1", channels}, {name + ".layers.2", out}},
-      {.norm = norm, .activation = tokens::Activation::kRelu, .exact = true});
+      {.norm = norm, .activation = tokens::Activation::kRelu, .exact_last = true});
 }
 
 // ---- Windows -----------------------------------------------------------------------------------

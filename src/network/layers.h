@@ -140,7 +140,8 @@ class TokenMlp {
     std::string norm{};        // name of the LayerNorm, or empty
     tokens::Activation activation = tokens::Activation::kGelu;
     bool residual = false;
-    bool exact = false;  // float even where token layers are bytes
+    bool exact = false;       // float even where token layers are bytes
+    bool exact_last = false;  // the last layer is
   };
   // layers: the Linears, in order.
   TokenMlp(Parameters& parameters, std::int64_t channels, const std::vector<LinearSpec>& layers,

@@ -1,4 +1,4 @@
-// Drives the built page as a user would. NMRF_NATIVE: the map of the bundled pair by `nmrf match --scale 1`.
+// Drives the built page as a user would. NMRF_NATIVE: the map of the bundled pair by `nmrf match --scale 1 --precision float32`.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
