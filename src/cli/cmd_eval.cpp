@@ -111,10 +111,10 @@ void add_options(CLI::App& app, Settings& s) {
                  "--frames in this folder")
       ->group(numbers);
   app.add_option("--turn", s.turn,
-                 "Instead: pairs whose cameras were turned at random by up to so many degrees about "
-                 "each axis, rectified by features, beside the pairs as they were")
+                 "Compare pairs whose cameras were rotated at random by up to this many degrees per "
+                 "axis and rectified by features with the original pairs")
       ->group(numbers);
-  app.add_option("--seed", s.seed, "With --turn: of the turns")
+  app.add_option("--seed", s.seed, "With --turn: seed of the rotations")
       ->capture_default_str()
       ->group(numbers);
   app.add_option("--metrics", s.metrics, "Columns, separated by commas, e.g. epe,bad1,d1")

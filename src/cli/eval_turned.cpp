@@ -98,7 +98,7 @@ int rectify(PairView& view) {
       matches = found.matches;
       verdict = check_pair(view.left, view.right);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kInput || !verdict.correctable) throw;
+      if (error.kind() != ErrorKind::kInput || !small_correction_does(verdict)) throw;
     }
   }
   if (verdict.correctable) {

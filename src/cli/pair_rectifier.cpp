@@ -90,7 +90,7 @@ void PairRectifier::correct_small_errors(InputPair& pair, nlohmann::json& report
       changed_ = true;
       verdict = check_pair(pair.left, pair.right);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kInput || !verdict.correctable) throw;
+      if (error.kind() != ErrorKind::kInput || !small_correction_does(verdict)) throw;
       log_info("{} A small correction does.", error.what());
     }
   }

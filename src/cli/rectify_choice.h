@@ -5,13 +5,17 @@
 
 namespace nmrf::cli {
 
+inline constexpr double kMostNegative = 0.1;  // share of the matches
+
 // Whether the pair is to be rectified by features: it is not rectified, nobody can tell, or its
-// cameras look past each other, so that disparities are negative. Where that is refused, a small
-// correction may still do (PairCheck::correctable).
+// cameras look past each other, so that disparities are negative.
 inline bool wants_features(const PairCheck& check) {
-  constexpr double kMostNegative = 0.1;  // share of the matches
   return !check.conclusive || check.not_rectified ||
          (!check.swapped && check.negative_share > kMostNegative);
+}
+// Whether a small correction will do where that is refused. It leaves negative disparities.
+inline bool small_correction_does(const PairCheck& check) {
+  return check.correctable && check.negative_share <= kMostNegative;
 }
 
 }  // namespace nmrf::cli
