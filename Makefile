@@ -9,14 +9,16 @@
 # make web      the browser page, into out/web; make web-serve shows it, make web-test drives it in Chromium
 # make package  Debian packages and an archive for other Linux systems, into out/packages
 # make package-test  unpacks and runs these and the wheel
-# Only demo, test, fuzz, python, package, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
+# make docs     the API reference of the public headers, into out/docs; make reference rewrites docs/cli.md and docs/settings.md
+# make check-docs  runs the commands of all documents
+# Only demo, test, docs, fuzz, python, package, web and web-test call the package manager, and say so. PRESET=runtime builds no more than matching
 # needs; see CMakePresets.json.
 PRESET ?= release
 BUILD = build/$(PRESET)
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: demo test build asan tsan fuzz lint install python package package-test web web-serve web-test clean
+.PHONY: demo test build docs reference check-docs asan tsan fuzz lint install python package package-test web web-serve web-test clean
 
 demo:
 	scripts/setup runtime
@@ -48,6 +50,18 @@ tsan:
 fuzz:
 	scripts/setup ci
 	scripts/fuzz 60
+
+docs:
+	scripts/setup docs
+	mkdir -p out
+	doxygen docs/Doxyfile
+	@echo out/docs/html/index.html
+
+reference: build
+	scripts/reference $(BUILD)
+
+check-docs: build
+	scripts/check_docs $(BUILD)
 
 lint:
 	scripts/lint

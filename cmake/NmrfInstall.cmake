@@ -30,11 +30,13 @@ install(DIRECTORY include/nmrf DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT
 install(FILES ${PROJECT_BINARY_DIR}/generated/nmrf/version.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nmrf COMPONENT dev)
 
-# Loaded when a video is read, from ../lib/nmrf of the program.
-if(TARGET nmrf_video)
-  set_target_properties(nmrf_video PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-  install(TARGETS nmrf_video LIBRARY DESTINATION lib/nmrf COMPONENT tools)
-endif()
+# Loaded when a video is read or a window opened, from ../lib/nmrf of the program.
+foreach(module nmrf_video nmrf_window)
+  if(TARGET ${module})
+    set_target_properties(${module} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+    install(TARGETS ${module} LIBRARY DESTINATION lib/nmrf COMPONENT tools)
+  endif()
+endforeach()
 if(TARGET nmrf_command)
   # Where the programs look for the shipped model: ../share/nmrf/models.
   install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/nmrf/models COMPONENT library

@@ -18,8 +18,8 @@ class NmrfStereoMatcher : public cv::StereoMatcher {
     kFloat,       // CV_32F, pixels; invalid pixels hold minDisparity - 1
   };
 
-  // Looks for disparities in [minDisparity, minDisparity + numDisparities); numDisparities = 0
-  // takes the model's own limit. Throws nmrf::Error when the model cannot be loaded.
+  // Searches disparities in [minDisparity, minDisparity + numDisparities); numDisparities = 0
+  // uses the model's own limit. Throws nmrf::Error if the model cannot be loaded.
   static cv::Ptr<NmrfStereoMatcher> create(const std::string& model, int minDisparity = 0,
                                            int numDisparities = 0,
                                            Output output = Output::kFixedPoint);
@@ -28,7 +28,7 @@ class NmrfStereoMatcher : public cv::StereoMatcher {
   void compute(cv::InputArray left, cv::InputArray right, cv::OutputArray disparity) override;
 
   int getMinDisparity() const override { return min_disparity_; }
-  void setMinDisparity(int value) override;  // 0 or more: the network looks for nothing negative
+  void setMinDisparity(int value) override;  // 0 or more
   int getNumDisparities() const override;
   void setNumDisparities(int value) override;
   // A left-right check when 0 or more, which takes twice the time; -1 switches it off (default).

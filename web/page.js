@@ -68,7 +68,7 @@ async function take(files, side) {
     if (read.length === 2) [photos.left, photos.right] = read;
     else if (read.length === 1 && looksSideBySide(read[0])) {
       [photos.left, photos.right] = halves(read[0]);
-      say('This picture is wide enough to hold two views: its halves were taken as left and right.', 'plain');
+      say('This picture is wide enough to hold two views: its halves are used as left and right photo.', 'plain');
     } else if (read.length === 1) photos[side || (photos.left && !photos.right ? 'right' : 'left')] = read[0];
     name = (photos.left?.name || 'pair').replace(/\.[^.]*$/, '').replace(/[^\w-]+/g, '_');
   } catch (error) {
@@ -149,7 +149,7 @@ function show({ left, result }) {
     `${(100 * filled).toFixed(0)} % of the pixels are not visible in the right photo and were filled in.`;
   if (check.corrected) {
     const { offset, degrees, scale } = check.corrected;
-    say(`The right photo was ${Math.abs(offset).toFixed(2)} px too ${offset > 0 ? 'low' : 'high'}, turned by ` +
+    say(`The right photo was ${Math.abs(offset).toFixed(2)} px too ${offset > 0 ? 'low' : 'high'}, rotated by ` +
       `${degrees.toFixed(2)}° and scaled by ${scale.toFixed(4)}: corrected before matching.`, 'plain');
   }
   find('#result').scrollIntoView({ behavior: 'smooth', block: 'start' });

@@ -1,4 +1,4 @@
-// Small errors of rectification: the right image lies a little lower, is turned or larger.
+// Small rectification errors: vertical offset, rotation and scale of the right image.
 #pragma once
 
 #include "nmrf/export.h"
@@ -6,11 +6,11 @@
 
 namespace nmrf {
 
-// Where the right image shows what it should show at (x, y), both from the image's middle:
+// Where the right image shows the point that belongs at (x, y), both relative to the centre:
 //   y + offset + turn x + scale y + keystone x y
 //   x          - turn y + scale x
-// The last two columns follow from the first two as for a camera that is rolled or of another focal
-// length. A shift along rows cannot be told from disparity, and none is assumed.
+// as for a camera that is rolled or has another focal length. A horizontal shift cannot be told
+// from disparity, and none is assumed.
 struct Alignment {
   double offset = 0;    // px
   double turn = 0;      // px per px, about radians
@@ -18,13 +18,13 @@ struct Alignment {
   double keystone = 0;  // 1 / px: the right camera looks inwards or outwards
 
   friend bool operator==(const Alignment&, const Alignment&) = default;
-  // None at all: the image stays as it is, bit for bit.
+  // No correction: the image stays unchanged, bit for bit.
   bool none() const { return *this == Alignment(); }
   // Root mean square of the vertical error over an image of this size, px.
   NMRF_API double vertical_rms(int width, int height) const;
 };
 
-// The right image as it should have been, 8-bit RGB; what it does not show repeats its border.
+// The corrected right image, 8-bit RGB; the border is replicated outside the input.
 NMRF_API Image aligned(const ImageView& right, const Alignment& alignment);
 
 }  // namespace nmrf

@@ -10,29 +10,30 @@
 
 namespace nmrf {
 
-// What corners found in both images say; the warning of unrectified images is the last. Offsets are
-// in pixels of the given images.
+// Result of comparing corners matched between the two images. Offsets are in pixels of the given
+// images. The warning about unrectified images comes last.
 struct PairCheck {
-  std::vector<std::string> warnings;  // sentences for a person; none when nothing looks wrong
-  int matches = 0;                    // corners found in both images that agree with each other
-  bool conclusive = false;            // enough of them to say anything
+  std::vector<std::string> warnings;  // full sentences; none if nothing looks wrong
+  int matches = 0;                    // consistent corner matches
+  bool conclusive = false;            // enough matches for a verdict
   double vertical_offset = 0;         // median of y_left - y_right
-  double vertical_rms = 0;     // root mean square of the fitted vertical offset over the image
-  double horizontal = 0;       // median of x_left - x_right: the disparity
-  double negative_share = 0;   // of the corners that moved, the share with x_left < x_right
-  bool swapped = false;        // the right image was given first
-  bool not_rectified = false;  // matches do not lie on the same rows
-  bool identical = false;      // one image was given twice
-  // A small error of rectification, to a fraction of a pixel, and its standard error in px where it
-  // is worst. `correctable`: surely there and worth correcting, see MatchOptions::align.
+  double vertical_rms = 0;            // RMS of the fitted vertical offset over the image
+  double horizontal = 0;              // median of x_left - x_right: the disparity
+  double negative_share = 0;          // share of moving corners with x_left < x_right
+  bool swapped = false;               // the right image was given first
+  bool not_rectified = false;         // matches do not lie on the same rows
+  bool unrelated = false;             // enough corners, but hardly any match: no pair of one scene
+  bool identical = false;             // the same image was given twice
+  // A small rectification error, to a fraction of a pixel, and its largest standard error in px
+  // over the image. `correctable`: reliable and worth correcting, see MatchOptions::align.
   Alignment alignment;
   double alignment_error = 0;
   bool correctable = false;
 };
 
-// Looks for swapped, unrectified or identical images, of one size. Conservative: says nothing when
-// the images show too little. Takes a few hundredths of a second. Throws Error(kInput) for images
-// of different sizes and as to_rgb8() does.
+// Detects swapped, unrectified and identical images. Conservative: no verdict if the images have
+// too little texture. Takes a few hundredths of a second. Throws Error(kInput) for images of
+// different sizes and as to_rgb8() does.
 NMRF_API PairCheck check_pair(const ImageView& left, const ImageView& right);
 
 }  // namespace nmrf

@@ -1,8 +1,8 @@
-// What the matcher returns.
+// The result of matching.
 //
-// A disparity map holds d = x_left - x_right in pixels of the image it belongs to; none is below
-// MatchOptions::min_disp, which is 0 unless set. A pixel
-// without a known disparity holds +infinity.
+// A disparity map holds d = x_left - x_right in pixels of the image it belongs to, at least
+// MatchOptions::min_disp, which is 0 by default. Pixels without a known disparity hold
+// +infinity.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace nmrf {
 
-inline constexpr float kInvalidDisparity = std::numeric_limits<float>::infinity();
+inline constexpr float kInvalidDisparity = std::numeric_limits<float>::infinity();  // unknown
 
-enum class View { kLeft, kRight };
+enum class View { kLeft, kRight };  // the image that a map belongs to
 
-// What is known of a pixel; bits of Disparity::mask, 0 for a pixel matched in both views.
+// State of a pixel, bits of Disparity::mask; 0 for a pixel matched in both views.
 enum PixelState : std::uint8_t {
   kMatched = 0,
-  kOccluded = 1,   // hidden in the other view behind something nearer
+  kOccluded = 1,   // hidden in the other view behind a nearer surface
   kOutOfView = 2,  // its match lies outside the other image
-  kFilled = 4,     // the disparity comes from pixels around it, not from a match
+  kFilled = 4,     // filled in from neighbouring pixels, not matched
 };
 
 // The labels of one grid cell (8 x 8 pixels of the matched images), best first.
@@ -33,27 +33,27 @@ struct CellLabels {
   bool empty() const { return values.empty(); }
 };
 
-// The result of matching one pair. All maps have one size.
+// The result of matching one pair. All maps have the same size.
 struct Disparity {
   FloatMap map;  // pixels
   ByteMap mask;  // PixelState bits
   // Probability that the error is at most 1 px. Models without an error model (docs/confidence.md)
-  // give the posterior instead, and 0 where filled; the next two maps are empty then.
+  // return the posterior instead, 0 where filled, and leave the next two maps empty.
   FloatMap confidence;
   FloatMap confidence3;     // probability that the error is at most 3 px
   FloatMap expected_error;  // px
   FloatMap posterior;       // 0 to 1: posterior probability of the winning label
-  // The candidate labels that inference chose from, and the seeds they grew from. Empty unless
-  // MatchOptions::keep_labels.
+  // Candidate labels before inference, and the seeds they started from. Empty unless
+  // MatchOptions::keep_labels is set.
   CellLabels labels, seeds;
-  // How the right image was corrected before matching; none() when it was not. Maps of the left
-  // view belong to the left image as it is, those of the right view to the corrected right image.
+  // How the right image was corrected before matching; none() if it was not. Maps of the left view
+  // belong to the left image as given, those of the right view to the corrected right image.
   Alignment alignment;
 };
 
-// Left-right consistency: sets kOccluded in own.mask where the map of the other view disagrees by
-// more than `threshold` pixels, and kOutOfView where the match lies outside the other image; clears
-// both elsewhere. kFilled stays; a pixel without a disparity counts as occluded. Throws
+// Left-right consistency check: sets kOccluded in own.mask where the map of the other view differs
+// by more than `threshold` pixels and kOutOfView where the match is outside the other image; clears
+// both elsewhere and keeps kFilled. Pixels without a disparity count as occluded. Throws
 // Error(kUsage) for maps of different sizes.
 NMRF_API void check_consistency(Disparity& own, const Disparity& other, View own_view,
                                 float threshold = 1.0f);

@@ -8,18 +8,18 @@
 
 namespace nmrf {
 
-// What kind of thing went wrong. The values are the exit codes of the command `nmrf`.
+// Kind of error. The values are the exit codes of the command `nmrf`.
 enum class ErrorKind {
-  kFailure = 1,      // a run-time failure that fits nowhere else
-  kUsage = 2,        // the caller's arguments contradict each other or the documentation
+  kFailure = 1,      // any other run-time failure
+  kUsage = 2,        // invalid or contradictory arguments
   kInput = 3,        // an image, calibration, data set or other input file
   kModel = 4,        // a weight file or model options
   kDevice = 5,       // no such device, or not enough memory
   kCancelled = 130,  // the caller asked to stop
 };
 
-// Thrown by every function of the library that cannot do what it was asked. `what()` is a full
-// sentence for a person: what was wrong, where, what was expected, what to try.
+// Thrown by every function of the library that fails. `what()` is a full sentence for the user:
+// what was wrong, where, what was expected, what to try.
 class NMRF_API Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}

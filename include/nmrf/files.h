@@ -20,16 +20,16 @@ NMRF_API Image read_image(const std::filesystem::path& path);
 // from the extension (.png, .jpg, .webp, .bmp, .tiff, .ppm, .pgm); another one is an Error(kUsage).
 NMRF_API void write_image(const std::filesystem::path& path, const ImageView& image);
 
-// How the numbers of an integer image become pixels of disparity.
+// Conversion of integer files to disparity in pixels.
 struct DisparityScale {
   double divisor = 256.0;  // disparity = value / divisor
   bool zero_is_invalid = true;
 };
 
 // Reads .pfm, .npy (float32/float64, [H,W]), .tif/.tiff (32-bit float, or 16-/8-bit by `scale`) and
-// .png and .pgm (16- or 8-bit by `scale`). What the format marks as unknown (inf, NaN, zero in
-// integer files) becomes kInvalidDisparity; finite values of float files are kept as they are,
-// negative ones too (some data sets store -d). Throws Error(kInput).
+// .png and .pgm (16- or 8-bit by `scale`). Unknown pixels (inf, NaN, zero in integer files)
+// become kInvalidDisparity; finite values of float files are kept unchanged, including negative
+// ones (some data sets store -d). Throws Error(kInput).
 NMRF_API FloatMap read_disparity(const std::filesystem::path& path, DisparityScale scale = {});
 
 // Writes by extension: .pfm (little-endian, invalid = inf), .png (16-bit, x256, valid pixels
@@ -37,7 +37,7 @@ NMRF_API FloatMap read_disparity(const std::filesystem::path& path, DisparitySca
 // counts as invalid. Atomic.
 NMRF_API void write_disparity(const std::filesystem::path& path, const FloatMap& disparity);
 
-// True for an extension (with the dot, any case) that write_disparity knows.
+// True for an extension (with the dot, any case) that write_disparity supports.
 NMRF_API bool is_disparity_extension(const std::string& extension);
 
 // Depth in metres: .png (16-bit millimetres), .npy, .tiff or .pfm. Atomic.

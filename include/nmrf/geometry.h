@@ -14,7 +14,7 @@
 
 namespace nmrf {
 
-// A rectified pair of pinhole cameras. All lengths in pixels of the left image but the baseline.
+// A rectified pair of pinhole cameras. Lengths in pixels of the left image, except the baseline.
 struct NMRF_API Calibration {
   double fx = 0;  // focal length
   double fy = 0;  // equal to fx for rectified images of square pixels
@@ -22,7 +22,7 @@ struct NMRF_API Calibration {
   double cy = 0;
   double doffs = 0;     // cx of the right camera minus cx of the left one
   double baseline = 0;  // metres
-  int width = 0;        // of the images the numbers hold for; 0: unknown
+  int width = 0;        // of the calibrated images; 0: unknown
   int height = 0;
   std::string source;  // file and recognised format, for messages
 
@@ -37,18 +37,18 @@ struct NMRF_API Calibration {
 // Recognises by content: Middlebury calib.txt (baseline in mm), KITTI calib_cam_to_cam.txt
 // (P_rect_02/03) and the odometry/object form (P2:, P3:), OpenCV FileStorage yml/xml/json (Q, or
 // P1/P2; its baseline has the unit of the calibration target, taken as metres), K.txt (nine numbers
-// of K, then the baseline in metres), stereodemo json. Throws Error(kInput) that says what was
+// of K, then the baseline in metres), stereodemo json. Throws Error(kInput) naming what was
 // recognised and what is missing; warns when the baseline looks like millimetres.
 NMRF_API Calibration read_calibration(const std::filesystem::path& path);
 
 // Depth along the optical axis, Z = baseline * fx / (d + doffs), in metres; +infinity where the
-// disparity is invalid or d + doffs <= 0. Warns when that leaves out most of the valid pixels.
+// disparity is invalid or d + doffs <= 0. Warns if that drops most of the valid pixels.
 NMRF_API FloatMap depth_from_disparity(const FloatMap& disparity, const Calibration& calibration);
-// The same without the pixels that were filled in, unless `filled` asks for them.
+// Same without filled-in pixels, unless `filled` is set.
 NMRF_API FloatMap depth_from_disparity(const Disparity& disparity, const Calibration& calibration,
                                        bool filled = false);
-// The error of the depth that the expected error of the disparity makes, to first order: Z e / (d +
-// doffs), metres; +infinity where the depth is unknown. Throws Error(kUsage) for a result without
+// Depth error in metres from the expected disparity error e, to first order: Z e / (d + doffs);
+// +infinity where the depth is unknown. Throws Error(kUsage) for a result without
 // expected errors.
 NMRF_API FloatMap depth_sigma(const Disparity& disparity, const Calibration& calibration,
                               bool filled = false);
@@ -57,19 +57,19 @@ NMRF_API FloatMap depth_sigma(const Disparity& disparity, const Calibration& cal
 struct Point {
   float x, y, z;
   std::array<std::uint8_t, 3> rgb;
-  // Of the surface, of length 1, towards the camera; zeros: not asked for, or unknown.
+  // Unit surface normal, towards the camera; zeros: not requested, or unknown.
   std::array<float, 3> normal{};
 };
 
-struct PointCloudOptions {
+struct PointCloudOptions {                                 // Which pixels become points.
   double z_near = 0;                                       // metres
   double z_far = std::numeric_limits<double>::infinity();  // metres
   double edge = 0;        // drop pixels whose neighbours differ by more than this many px; 0: none
   int stride = 1;         // every n-th pixel and row
-  bool occluded = false;  // keep pixels that the other view does not show
+  bool occluded = false;  // keep pixels that are occluded in the other view
   bool filled = false;    // keep pixels whose disparity was filled in
   double min_confidence = 0;  // 0 to 1
-  bool normals = false;       // also the normals, from the pixels beside
+  bool normals = false;       // also estimate normals from neighbouring pixels
 
   // Throws Error(kUsage).
   NMRF_API void validate() const;
@@ -80,25 +80,25 @@ NMRF_API std::vector<Point> point_cloud(const Disparity& disparity, const ImageV
                                         const Calibration& calibration,
                                         const PointCloudOptions& options = {});
 
-// One point per cube of `size` metres: the mean of those in it, with the mean colour and normal. In
+// Voxel grid filter: one point per cube of `size` metres, with mean position, colour and normal. In
 // the order of the first point of each cube.
 NMRF_API std::vector<Point> thin_out(const std::vector<Point>& points, double size);
-// Without the points whose mean distance to their `neighbours` nearest ones is more than
-// `deviations` standard deviations above the mean of all points. Fewer points than neighbours stay
-// as they are.
+// Statistical outlier removal: drops points whose mean distance to their `neighbours` nearest
+// points is more than `deviations` standard deviations above average. Clouds of fewer points are
+// unchanged.
 NMRF_API std::vector<Point> without_outliers(const std::vector<Point>& points, int neighbours = 16,
                                              double deviations = 2);
 
 // Binary little-endian PLY, written under a temporary name and renamed; `normals` as nx, ny, nz.
 NMRF_API void write_ply(const std::filesystem::path& path, const std::vector<Point>& points,
                         bool normals = false);
-// Binary PCD 0.7 (x, y, z, rgb and, if asked for, the normals) for the Point Cloud Library.
+// Binary PCD 0.7 (x, y, z, rgb and, on request, normals) for the Point Cloud Library.
 NMRF_API void write_pcd(const std::filesystem::path& path, const std::vector<Point>& points,
                         bool normals = false);
 
-// The surface that a camera sees, as triangles between neighbouring pixels.
+// The visible surface as triangles between neighbouring pixels.
 struct Mesh {
-  struct Vertex {
+  struct Vertex {   // Position and texture coordinates.
     float x, y, z;  // as Point
     float u, v;     // 0 to 1 over the image, from its upper left corner
   };
@@ -106,16 +106,16 @@ struct Mesh {
   std::vector<std::array<std::uint32_t, 3>> triangles;  // counter-clockwise, seen from the camera
 };
 
-// Chooses pixels as point_cloud() does. Triangles are left out where disparities of their corners
-// differ by more than `cut` px per pixel of distance: a depth edge. Vertices without a triangle
-// too.
+// Selects pixels as point_cloud() does. Drops triangles at depth edges, where the disparities of
+// the corners differ by more than `cut` px per pixel of distance, and vertices without a
+// triangle.
 NMRF_API Mesh depth_mesh(const Disparity& disparity, const Calibration& calibration,
                          const PointCloudOptions& options = {}, double cut = 1);
-// Wavefront OBJ with a material file and a texture beside it: NAME.obj, NAME.mtl, NAME_texture.png.
-// +y up and +z backward, as viewers of such files expect. Returns the files written.
+// Wavefront OBJ with material and texture: NAME.obj, NAME.mtl, NAME_texture.png. +y up and +z
+// backward, as viewers expect. Returns the files written.
 NMRF_API std::vector<std::filesystem::path> write_obj(const std::filesystem::path& path,
                                                       const Mesh& mesh, const ImageView& texture);
-// Binary glTF 2.0 with the texture inside, of the same axes.
+// Binary glTF 2.0 with embedded texture, same axes.
 NMRF_API void write_glb(const std::filesystem::path& path, const Mesh& mesh,
                         const ImageView& texture);
 

@@ -1,5 +1,5 @@
-// Images as the library takes them: a view of pixels that belong to the caller, or an image that
-// owns its pixels. Files are read and written by nmrf/files.h.
+// Input images: a view of the caller's pixels, or an image that owns its pixels. nmrf/files.h reads
+// and writes files.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace nmrf {
 
-enum class ChannelOrder { kRgb, kBgr };
+enum class ChannelOrder { kRgb, kBgr };  // order of colour channels in memory
 
-// Pixels that belong to somebody else; nothing is copied.
+// A view of pixels owned by the caller; nothing is copied.
 struct ImageView {
   const void* data = nullptr;
   int width = 0;   // pixels
   int height = 0;  // pixels
-  // Bytes from one row to the next, negative for images stored bottom up; 0: rows follow each other
-  // without a gap.
+  // Bytes from one row to the next, negative for images stored bottom up; 0: rows are contiguous,
+  // without padding.
   std::ptrdiff_t stride = 0;
   int channels = 3;  // 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha; alpha is ignored
   int bits = 8;      // per channel: 8, or 16 in the machine's byte order
@@ -36,7 +36,7 @@ struct ImageView {
   }
 };
 
-// An image that owns its pixels; rows follow each other without a gap.
+// An image that owns its pixels; rows are contiguous.
 class Image {
  public:
   Image() = default;
@@ -54,7 +54,7 @@ class Image {
   bool empty() const { return bytes_.empty(); }
   std::size_t row_bytes() const { return view().row_bytes(); }
 
-  // Keeps the memory where it suffices; the contents are unspecified afterwards.
+  // Reuses memory where possible; the contents are unspecified afterwards.
   void resize(int width, int height) {
     width_ = width;
     height_ = height;
@@ -77,11 +77,11 @@ class Image {
   std::vector<std::uint8_t> bytes_;
 };
 
-// Any image as 8-bit RGB, three channels: grey is repeated, alpha dropped, 16-bit values are
-// divided by 257 (65535 becomes 255). `name` stands for the image in messages. Throws Error(kInput)
-// for an empty image, or channels and bits other than those of ImageView.
+// Converts an image to 8-bit RGB: grey is replicated, alpha is dropped, 16-bit values are
+// divided by 257 (65535 becomes 255). `name` is used in error messages. Throws Error(kInput) for an
+// empty image, or channels and bits other than those of ImageView.
 NMRF_API Image to_rgb8(const ImageView& image, const std::string& name = "the image");
-// The same into an image that is reused.
+// Same, reusing an image.
 NMRF_API void to_rgb8(const ImageView& image, Image& result, const std::string& name = "the image");
 
 }  // namespace nmrf

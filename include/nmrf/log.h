@@ -8,12 +8,12 @@
 
 namespace nmrf {
 
-enum class LogLevel { kDebug, kInfo, kWarning };
+enum class LogLevel { kDebug, kInfo, kWarning };  // severity of a message
 
-using LogSink = std::function<void(LogLevel, const std::string&)>;
+using LogSink = std::function<void(LogLevel, const std::string&)>;  // receives messages
 
-// Sets the receiver of all messages; an empty sink (the default) drops them. Safe to call from any
-// thread; the sink itself is called under a lock, one message at a time.
+// Sets the receiver of all messages; an empty sink (the default) drops them. Thread-safe; the sink
+// is called under a lock, one message at a time.
 NMRF_API void set_log_sink(LogSink sink);
 
 }  // namespace nmrf

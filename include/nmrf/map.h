@@ -7,7 +7,7 @@
 
 namespace nmrf {
 
-// Rows follow each other without a gap.
+// Rows are contiguous.
 template <class T>
 class Map {
  public:
@@ -26,7 +26,7 @@ class Map {
     return width_ == other.width() && height_ == other.height();
   }
 
-  // Keeps the memory where it suffices; the contents are unspecified afterwards.
+  // Reuses memory where possible; the contents are unspecified afterwards.
   void resize(int width, int height) {
     width_ = width;
     height_ = height;
@@ -55,7 +55,7 @@ class Map {
   std::vector<T> values_;
 };
 
-using FloatMap = Map<float>;
-using ByteMap = Map<std::uint8_t>;
+using FloatMap = Map<float>;        // disparity, depth, confidence
+using ByteMap = Map<std::uint8_t>;  // masks
 
 }  // namespace nmrf

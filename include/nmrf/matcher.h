@@ -26,104 +26,104 @@
 
 namespace nmrf {
 
-// Arithmetic of message passing and of the convolutions, whose inputs are rounded to 256 levels
-// with kInt8. Everything that carries a disparity is always 32-bit float.
+// Arithmetic of convolutions and message passing. kInt8 rounds their inputs to 256 levels;
+// everything that carries a disparity stays 32-bit float.
 enum class Precision {
   kAuto,     // kInt8 where that is faster (AVX2, VNNI), else kFloat32
   kFloat32,  // results agree on all CPUs up to rounding
   kInt8,     // weights have 8 bits on CPUs with VNNI and 7 bits on others
 };
 
-struct MatcherOptions {
-  // Threads of this matcher, the calling one included. Default: one per core.
+struct MatcherOptions {  // Options of a matcher, fixed when it is loaded.
+  // Number of threads, including the calling one. Default: one per core.
   std::optional<int> threads{};
-  // Largest disparity searched, in pixels of the images that are matched (after scaling); rounded
-  // up to a multiple of 8. Default: the model's own.
+  // Largest disparity searched, in pixels of the matched images (after scaling); rounded up to a
+  // multiple of 8. Default: the model's own.
   std::optional<int> max_disp{};
   Precision precision = Precision::kAuto;
-  // Changes to the model's own options, for experiments: "seeds.labels=2", "refinement.count=0".
-  // Those that need other weights are refused.
+  // Changes to the model options, for experiments: "seeds.labels=2", "refinement.count=0".
+  // Changes that need other weights are refused.
   std::vector<std::string> set{};
   // "auto", "cpu", "cuda" or "cuda:1". Anything but the CPU needs the training component.
   std::string device = "auto";
 };
 
-struct LoadedModel;  // of the library's own
+struct LoadedModel;  // internal
 
-// How far a call has come.
+// Progress of a call.
 struct Progress {
   double done = 0;         // 0 to 1
   const char* stage = "";  // "backbone", "inference", ...
 };
 
-struct MatchOptions {
+struct MatchOptions {       // Options of one call.
   View view = View::kLeft;  // kRight: the disparity of the right image
-  // The factor by which the images are resized before matching; 1: as they are. Default: the
-  // model's choice. `nmrf-fast` matches images of small disparities a second time, enlarged up to
-  // twice, which finds finer detail, and shrinks images above two megapixels; the result has the
-  // size of the images.
+  // Factor by which the images are resized before matching; 1: as they are. Default: the model's
+  // choice. `nmrf-fast` matches images with small disparities a second time, enlarged up to two
+  // times, which recovers finer detail, and shrinks images above two megapixels; the result always
+  // has the size of the images.
   std::optional<double> scale{};
-  // With a factor: resize the result back to the images' size (disparities grow along). Off, the
-  // result has the size of the scaled images and its disparities are in their pixels.
+  // With a factor: resize the result, disparities included, back to the size of the images. If
+  // off, the result has the size of the scaled images and disparities are in their pixels.
   bool full_size = false;
-  // Least disparity, in pixels of the images as they are; negative for toed-in cameras and views
-  // that were moved against each other. What is searched is min_disp to min_disp + max_disp.
+  // Smallest disparity searched, in pixels of the input images; negative for toed-in cameras and
+  // shifted views. The search range is min_disp to min_disp + max_disp.
   int min_disp = 0;
-  // Measures whether the right image lies a little too high or low, is turned or of another scale,
-  // and corrects it where that is sure (see PairCheck::correctable): matching looks along rows
-  // only, and a pixel of vertical offset doubles the errors. Pairs that fit stay as they are, bit
-  // for bit. Takes a few hundredths of a second.
+  // Measures a small vertical offset, rotation or scale difference of the right image and corrects
+  // it where the estimate is reliable (see PairCheck::correctable): matching only searches along
+  // rows, and one pixel of vertical offset doubles the errors. Well-rectified pairs stay unchanged,
+  // bit for bit. Takes a few hundredths of a second.
   bool align = false;
-  // A correction that is known, instead of measuring one; Alignment() for none.
+  // A known correction instead of a measured one; Alignment() for none.
   std::optional<Alignment> alignment{};
-  // A map that is likely near the wanted one, such as that of the frame before: of the images'
-  // size, in their pixels, finite everywhere. Saves the pass at half the size by which models like
-  // `nmrf-fast` guide themselves; others ignore it. Must live during the call.
+  // An approximate disparity map, such as that of the previous frame: size and pixels of the
+  // images, finite everywhere. Replaces the half-size guide pass of models like `nmrf-fast`; other
+  // models ignore it. Must stay valid during the call.
   const FloatMap* guide = nullptr;
   bool keep_labels = false;  // also Disparity::labels and seeds; left view only
-  // Bytes that the call may use for images, maps and buffers of its own; the model, the images
-  // given and the result of an earlier call do not count. A pair that needs more is matched in
-  // overlapping tiles, guided by a map of the whole at a lower resolution where the model takes a
-  // guide. Default: no limit.
+  // Memory limit in bytes for images, maps and buffers of the call itself, not counting the model,
+  // the input images and a reused result. A pair that needs more is matched in overlapping tiles,
+  // guided by a low-resolution map of the whole pair where the model takes a guide. Default: no
+  // limit.
   std::optional<std::size_t> memory{};
   // Called between stages, on the calling thread. Returning false cancels the call, which then
   // throws Error(kCancelled).
   std::function<bool(const Progress&)> progress{};
 };
 
-// Safe to use from several threads at once after loading: each call works in buffers of its own.
+// Thread-safe once loaded: concurrent calls work in separate buffers.
 class NMRF_API Matcher {
  public:
-  // Reads a model: .safetensors, or the authors' .pth. Throws Error(kModel), Error(kDevice).
+  // Loads a model: .safetensors, or the authors' .pth. Throws Error(kModel), Error(kDevice).
   static Matcher load(const std::filesystem::path& model, const MatcherOptions& options = {});
-  // The same from the bytes of a file, which need not outlive the call.
+  // Same from the bytes of a file, which need not outlive the call.
   static Matcher load(std::span<const std::byte> model, const MatcherOptions& options = {});
   ~Matcher();
   Matcher(Matcher&&) noexcept;
   Matcher& operator=(Matcher&&) noexcept;
 
-  // left, right: rectified images of one size, at least 32 x 32 after scaling. Throws Error(kInput)
-  // when they do not fit each other, Error(kDevice) when memory is short.
+  // left, right: rectified images of the same size, at least 32 x 32 after scaling. Throws
+  // Error(kInput) if the images do not fit together, Error(kDevice) if memory runs out.
   Disparity match(const ImageView& left, const ImageView& right,
                   const MatchOptions& how = {}) const;
-  // The same into a result that is reused: with images of a size seen before, nothing is allocated.
+  // Same, reusing a result: for an image size seen before, nothing is allocated.
   void match(const ImageView& left, const ImageView& right, const MatchOptions& how,
              Disparity& result) const;
 
-  // The factor that the model chooses for images of these disparities (in pixels of the images as
-  // they are; what is not finite does not count). `current` is kept as long as it is within a tenth
-  // of the choice.
+  // The scale that the model chooses for images with these disparities (in pixels of the input
+  // images; non-finite values are ignored). `current` is kept as long as it is within 10 % of the
+  // choice.
   double best_scale(const FloatMap& map, std::optional<double> current = {}) const;
 
-  // About how many bytes a call for images of this size needs at its peak, as counted by
-  // MatchOptions::memory; images of a size chosen by the model count as the largest it may choose.
+  // Approximate peak memory in bytes of a call for images of this size, counted as for
+  // MatchOptions::memory; if the model chooses the scale, for the largest it may choose.
   std::size_t memory(int width, int height, const MatchOptions& how = {}) const;
 
   int max_disp() const;  // in pixels of the matched images
   int threads() const;
   Precision precision() const;        // kFloat32 or kInt8
   const std::string& device() const;  // "cpu" or "cuda:0"
-  // Gives back the buffers that no call is using.
+  // Frees the buffers that no call is using.
   void release_idle() const;
 
  private:

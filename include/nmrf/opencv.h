@@ -1,4 +1,4 @@
-// Between OpenCV and nmrf, without copies. Header only: the library itself does not know OpenCV.
+// Conversion between OpenCV and nmrf, without copies. Header only: the library does not use OpenCV.
 //
 //   cv::Mat left = cv::imread("left.png"), right = cv::imread("right.png");
 //   nmrf::Disparity d = matcher.match(nmrf::view(left), nmrf::view(right));
@@ -13,7 +13,7 @@
 
 namespace nmrf {
 
-// 8- or 16-bit images of 1 to 4 channels in OpenCV's order (BGR). Lives as long as the image.
+// View of an 8- or 16-bit image of 1 to 4 channels in BGR order. Valid as long as the image.
 inline ImageView view(const cv::Mat& image) {
   if (image.empty() || image.dims != 2 || (image.depth() != CV_8U && image.depth() != CV_16U))
     throw Error(ErrorKind::kInput, "an image of 8 or 16 bits without sign is expected");
@@ -23,7 +23,7 @@ inline ImageView view(const cv::Mat& image) {
           ChannelOrder::kBgr};
 }
 
-// Headers that share the memory of the map or image; they live no longer than it does.
+// Headers that share the memory of the map or image, valid as long as it is.
 inline cv::Mat mat(FloatMap& map) {
   return map.empty() ? cv::Mat() : cv::Mat(map.height(), map.width(), CV_32FC1, map.data());
 }

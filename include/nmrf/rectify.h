@@ -1,5 +1,5 @@
-// From two cameras as they are to a rectified pair: lens distortion and the cameras' turn against
-// each other are taken out.
+// Rectification by a calibration: removes lens distortion and the rotation between the two
+// cameras.
 //
 //   nmrf::StereoRig rig = nmrf::read_rig("stereo.yml");
 //   nmrf::Rectifier rectifier(rig, {});
@@ -18,36 +18,36 @@
 
 namespace nmrf {
 
-enum class Lens {
+enum class Lens {  // Distortion model.
   kPinhole,  // OpenCV's k1 k2 p1 p2 [k3 [k4 k5 k6 [s1 s2 s3 s4]]]; the rational model included
   kFisheye,  // equidistant, k1 to k4 (cv::fisheye, Kalibr's equidistant)
 };
 
-// Row by row.
+// Row-major.
 using Matrix3 = std::array<double, 9>;
-using Vector3 = std::array<double, 3>;
+using Vector3 = std::array<double, 3>;  // x, y, z
 
-struct NMRF_API Camera {
+struct NMRF_API Camera {                  // Intrinsics and distortion of one camera.
   double fx = 0, fy = 0, cx = 0, cy = 0;  // px
   Lens lens = Lens::kPinhole;
   std::vector<double> distortion;
-  int width = 0, height = 0;  // of the images the numbers hold for; 0: unknown
+  int width = 0, height = 0;  // of the calibrated images; 0: unknown
 
-  // The pixel that sees a ray (z > 0, any length); false when the lens does not bend that far.
+  // Projects a ray (z > 0, any length) to a pixel; false if it is outside the lens model.
   bool project(const Vector3& ray, double& x, double& y) const;
-  // The ray of a pixel, of z = 1; false when none is found.
+  // The ray of a pixel, scaled to z = 1; false if none is found.
   bool ray(double x, double y, Vector3& result) const;
 };
 
-// A point X in the left camera's frame lies at rotation * X + translation in the right one's.
+// A point X in the left camera frame is rotation * X + translation in the right camera frame.
 struct NMRF_API StereoRig {
   Camera left, right;
   Matrix3 rotation{1, 0, 0, 0, 1, 0, 0, 0, 1};
   Vector3 translation{};  // metres
   std::string source;     // files and recognised format, for messages
 
-  // Throws Error(kInput) for numbers that no rig has: focal lengths, a matrix that is no rotation,
-  // no baseline, cameras above each other or swapped.
+  // Throws Error(kInput) for implausible values: focal lengths, a matrix that is no rotation, no
+  // baseline, cameras above each other or swapped.
   void validate() const;
 };
 
@@ -56,22 +56,22 @@ struct NMRF_API StereoRig {
 // calib_cam_to_cam (cameras 02 and 03, else 00 and 01). Throws Error(kInput).
 NMRF_API StereoRig read_rig(const std::vector<std::filesystem::path>& files);
 
-struct RectifyOptions {
-  // 0: only pixels that both cameras see; 1: everything they see, black around it.
+struct RectifyOptions {  // Crop and size of rectified images.
+  // 0: crop to pixels that both cameras see; 1: keep all pixels, with black borders.
   double alpha = 0;
-  int width = 0, height = 0;  // of the rectified images; 0: as the cameras' images
+  int width = 0, height = 0;  // of the rectified images; 0: as the camera images
 
   // Throws Error(kUsage).
   NMRF_API void validate() const;
 };
 
-// Projection matrices of the rectified cameras, row by row (3 x 4), and OpenCV's Q (4 x 4).
+// Projection matrices of the rectified cameras (3 x 4, row-major) and OpenCV's Q (4 x 4).
 struct Projections {
   std::array<double, 12> left, right;
   std::array<double, 16> q;
 };
 
-// The maps are computed once. Safe to use from several threads.
+// Computes the remapping tables once. Thread-safe.
 class NMRF_API Rectifier {
  public:
   // A rig without image sizes takes those of RectifyOptions. Throws Error(kInput), Error(kUsage).
@@ -83,7 +83,7 @@ class NMRF_API Rectifier {
 
   const Calibration& calibration() const { return calibration_; }
   Projections projections() const;
-  // By which each camera's frame was turned.
+  // Rotation from each camera frame to the rectified one.
   const Matrix3& left_rotation() const { return left_.rotation; }
   const Matrix3& right_rotation() const { return right_.rotation; }
 
@@ -91,7 +91,7 @@ class NMRF_API Rectifier {
   struct Side {
     Matrix3 rotation;           // from the camera's frame to the rectified one
     int width = 0, height = 0;  // of the camera's images
-    std::vector<float> x, y;    // where each rectified pixel lies in them
+    std::vector<float> x, y;    // source position of each rectified pixel
   };
   void make_map(const Camera& camera, Side& side) const;
   Image apply(const Side& side, const ImageView& image, const char* name) const;
@@ -102,7 +102,7 @@ class NMRF_API Rectifier {
 
 // The rectified pair's calibration as OpenCV yml: image size, P1, P2, Q. Atomic.
 NMRF_API void write_calibration(const std::filesystem::path& path, const Rectifier& rectifier);
-// A rig as OpenCV yml: image size, M1 D1 M2 D2 R T, and what the rectifier adds: R1 R2 P1 P2 Q.
+// A rig as OpenCV yml: image size, M1 D1 M2 D2 R T, and R1 R2 P1 P2 Q of the rectifier.
 NMRF_API void write_rig(const std::filesystem::path& path, const StereoRig& rig,
                         const Rectifier& rectifier);
 

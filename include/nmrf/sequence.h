@@ -1,4 +1,4 @@
-// Video: pairs of one size, each much like the one before.
+// Video: pairs of the same size, each similar to the one before.
 #pragma once
 
 #include <memory>
@@ -7,22 +7,22 @@
 
 namespace nmrf {
 
-// Keeps what one frame teaches about the next. The scale is chosen once and kept while it fits; the
-// correction of the right image (MatchOptions::align) is that of the first frame. The
-// map before, moved along with the image, guides the next one, and where both tell of the same
-// surface they are averaged by how far each can be trusted: faster than frame by frame, and without
-// flicker. A cut is noticed by the images. The matcher must outlive it. One thread at a time.
+// Carries state from frame to frame. The scale is chosen once and kept while it fits; the
+// correction of the right image (MatchOptions::align) is that of the first frame. The previous map,
+// warped by the image motion, guides the next one, and where both see the same surface they are
+// averaged by confidence: faster than frame by frame, and with less flicker. Cuts are detected.
+// The matcher must outlive the sequence. Not thread-safe.
 class NMRF_API Sequence {
  public:
   explicit Sequence(const Matcher& matcher, MatchOptions how = {});
-  // The result belongs to the sequence and is valid until the next call. A frame of another size
-  // starts anew.
+  // The result belongs to the sequence and is valid until the next call. A frame of a different
+  // size restarts the sequence.
   const Disparity& next(const ImageView& left, const ImageView& right);
-  // The same into a result of the caller's.
+  // Same, into a result of the caller.
   void next(const ImageView& left, const ImageView& right, Disparity& result);
-  // Forgets the frames before, as after a cut.
+  // Forgets previous frames, as after a cut.
   void restart();
-  // Whether the last frame was found to follow the one before.
+  // False if the last frame started anew: the first one, or after a cut.
   bool continued() const;
 
   ~Sequence();

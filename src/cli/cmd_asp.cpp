@@ -34,13 +34,12 @@ Image to_image(const FloatMap& map, float low, float high, float middle) {
 
 int cmd_asp(int argc, char** argv) {
   CLI::App app{
-      "Stereo for Ames Stereo Pipeline: aligned clips in, disparity out, as 32-bit float TIFF with "
+      "Stereo plug-in for Ames Stereo Pipeline: aligned 32-bit float TIFF clips in, disparity out, "
       "NaN for no data.\n\n"
       "  nmrf asp left.tif right.tif disparity.tif\n"
       "  parallel_stereo --alignment-method local_epipolar --stereo-algorithm \"nmrf_asp "
       "--max-disp 256\" ...\n\n"
-      "ASP calls a program without a subcommand: register a script `nmrf_asp` that runs nmrf asp "
-      "\"$@\".\n",
+      "ASP cannot pass a subcommand: register a script nmrf_asp that runs nmrf asp \"$@\".\n",
       "nmrf asp"};
   std::string left_name, right_name, output, model;
   int sign = 1;
@@ -49,18 +48,19 @@ int cmd_asp(int argc, char** argv) {
   MatcherOptions matcher;
   MatchOptions how;
   CommonOptions common;
-  app.add_option("LEFT", left_name, "Left image, float TIFF")->required();
-  app.add_option("RIGHT", right_name, "Right image, of the same size")->required();
+  app.add_option("LEFT", left_name, "Left image, 32-bit float TIFF")->required();
+  app.add_option("RIGHT", right_name, "Right image of the same size")->required();
   app.add_option("OUTPUT", output, "Disparity of the left image")->required();
-  app.add_option("--min-disp", how.min_disp, "Least disparity, pixels; may be negative")
+  app.add_option("--min-disp", how.min_disp,
+                 "Smallest disparity to search, pixels; may be negative")
       ->check(CLI::Range(-16384, 16384));
   add_max_disp(app, matcher.max_disp);
   add_scale(app, how.scale, "As for nmrf match");
   app.add_option("--sign", sign, "1: x_right = x_left - d; -1: x_right = x_left + d")
       ->check(CLI::IsMember({1, -1}))
       ->capture_default_str();
-  app.add_flag("--keep-filled", keep_filled, "Also pixels that the right image does not show");
-  app.add_option("--min-confidence", min_confidence, "No data below this confidence, 0 to 1")
+  app.add_flag("--keep-filled", keep_filled, "Keep filled-in pixels instead of writing no data");
+  app.add_option("--min-confidence", min_confidence, "Write no data below this confidence, 0 to 1")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("-m,--model", model, "Model file");
   common.add_to(app);
@@ -71,7 +71,7 @@ int cmd_asp(int argc, char** argv) {
 
   const FloatMap left = read_disparity(left_name), right = read_disparity(right_name);
   check(left.same_size(right), ErrorKind::kInput,
-        "{} is {}x{} and {} {}x{}; expected clips of one size", left_name, left.width(),
+        "{} is {}x{} but {} is {}x{}; both clips must have the same size", left_name, left.width(),
         left.height(), right_name, right.width(), right.height());
   std::vector<float> known;
   for (const FloatMap* map : {&left, &right})
@@ -79,7 +79,8 @@ int cmd_asp(int argc, char** argv) {
                  [](float value) { return std::isfinite(value); });
   FloatMap result(left.width(), left.height(), std::numeric_limits<float>::quiet_NaN());
   if (known.empty()) {
-    log_warning("{} and {} hold no data; neither does the disparity", left_name, right_name);
+    log_warning("{} and {} contain no data; the disparity will be empty too", left_name,
+                right_name);
   } else {
     const float low = quantile(known, 0.005), middle = quantile(known, 0.5),
                 high = std::max(quantile(known, 0.995), low + 1e-6f * (1 + std::abs(low)));

@@ -134,12 +134,12 @@ void set_baseline_bench(BaselineBench maker) { g_baseline_bench = maker; }
 
 int cmd_bench(int argc, char** argv) {
   CLI::App app{
-      "Measure the network on this machine.\n\n"
+      "Measure speed and memory of the network on this machine.\n\n"
       "  nmrf bench --preset paper --size 640x480\n"
       "  nmrf bench --model model.safetensors --size 640x480 1920x1080 --scaling\n"
       "  nmrf bench --size 640x480 1242x375 --baseline sgbm\n"
       "  nmrf bench --preset fast --size 512x256 --batch 4 --train --compare\n\n"
-      "--compare, --train and --batch need nmrf-train (libtorch), --baseline nmrf-tools "
+      "--compare, --train and --batch need nmrf-train (libtorch), --baseline needs nmrf-tools "
       "(OpenCV).\n",
       "nmrf bench"};
   std::string model, preset, baseline;
@@ -148,28 +148,29 @@ int cmd_bench(int argc, char** argv) {
   int runs = 5;
   bool compare = false, scaling = false, as_json = false;
   CommonOptions common;
-  auto* model_option = app.add_option("-m,--model", model, "Model (default: the one shipped)");
+  auto* model_option = app.add_option("-m,--model", model, "Model file [bundled model]");
   app.add_option("--preset", preset, "Untrained weights of this preset: paper, swin, fast or base")
       ->excludes(model_option);
   app.add_option("--size", sizes, "Image sizes WxH")->capture_default_str();
-  app.add_option("--batch", settings.batch, "Pairs at once")
+  app.add_option("--batch", settings.batch, "Pairs per batch")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--runs", runs, "Timed runs of each kind, in turn")
+  app.add_option("--runs", runs, "Timed runs of each variant, in turn")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("-s,--set", settings.set, "Change a model option, e.g. seeds.labels=2");
   add_precision(app, settings.precision);
-  add_scale(app, settings.scale, "As for nmrf match; of the runtime alone")->default_str("1");
-  app.add_option("--baseline", baseline, "Also OpenCV's semi-global matching: sgbm")
+  add_scale(app, settings.scale, "As for nmrf match; runtime only")->default_str("1");
+  app.add_option("--baseline", baseline, "Also time OpenCV's semi-global matching: sgbm")
       ->check(CLI::IsMember({"sgbm"}));
   add_simd(app);
   app.add_flag("--compare", compare,
-               "Also libtorch on the fast and on the plain operators, and how far results differ");
+               "Also time libtorch on the fast and the plain operators, and compare the results");
   app.add_flag("--scaling", scaling,
-               "Also with one thread, beside what the FMA peak and memory gain");
-  app.add_flag("--train", settings.train, "A training step: forward, losses, backward, update");
-  app.add_flag("--json", as_json, "One JSON object per size");
+               "Also time one thread, and how FMA peak and memory bandwidth scale");
+  app.add_flag("--train", settings.train,
+               "Time a training step: forward, losses, backward, update");
+  app.add_flag("--json", as_json, "Print one JSON object per size");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();

@@ -32,11 +32,11 @@ struct Settings {
 void add_options(CLI::App& app, Settings& s) {
   add_pair_input(app, s.input);
   const char* board = "Board";
-  app.add_option("--board", s.size, "Inner corners (or circles): columns x rows")
+  app.add_option("--board", s.size, "Inner corners (or circles), columns x rows")
       ->capture_default_str()
       ->group(board);
   app.add_option("--square", s.board.square,
-                 "Side of a square in metres; of circles, half their distance in a row")
+                 "Side of a square in metres; for circles, half their spacing within a row")
       ->capture_default_str()
       ->group(board);
   app.add_option("--pattern", s.pattern, "chessboard, circles (asymmetric grid) or charuco")
@@ -44,19 +44,22 @@ void add_options(CLI::App& app, Settings& s) {
       ->capture_default_str()
       ->group(board);
   app.add_option("--marker", s.board.marker,
-                 "charuco: side of a marker in metres [3/4 of a square]")
+                 "charuco: side of a marker in metres [3/4 of --square]")
       ->group(board);
-  app.add_option("--dictionary", s.board.dictionary, "charuco: markers, such as 4x4_50 or 5x5_100")
+  app.add_option("--dictionary", s.board.dictionary,
+                 "charuco: marker dictionary, such as 4x4_50 or 5x5_100")
       ->capture_default_str()
       ->group(board);
-  app.add_option("--lens", s.lens, "pinhole (5 coefficients), rational (8, wide) or fisheye")
+  app.add_option("--lens", s.lens,
+                 "pinhole (5 coefficients), rational (8, wide lenses) or fisheye (4)")
       ->check(CLI::IsMember({"pinhole", "rational", "fisheye"}))
       ->capture_default_str();
-  app.add_option("-o,--output", s.output, "Calibration to write, OpenCV yml")
+  app.add_option("-o,--output", s.output, "Calibration file to write, OpenCV yml")
       ->capture_default_str();
-  app.add_option("--sheet", s.sheet, "Picture of corners and a rectified pair [beside the output]");
-  app.add_flag("--no-sheet", s.no_sheet, "No picture");
-  app.add_flag("--json", s.json, "Everything as one JSON object on stdout");
+  app.add_option("--sheet", s.sheet,
+                 "Picture of the corners found and a rectified pair [next to the output]");
+  app.add_flag("--no-sheet", s.no_sheet, "Write no picture");
+  app.add_flag("--json", s.json, "Print everything as one JSON object");
   s.common.add_to(app);
 }
 
@@ -76,13 +79,13 @@ Pictures find_boards(const Settings& s) {
   Pictures result;
   auto source = open_pairs(s.input);
   check(!source->frame_rate(), ErrorKind::kUsage,
-        "a calibration needs single pictures; take them while the board is held still");
+        "calibration needs still images; take them with the board held still");
   InputPair pair;
   while (source->next(pair)) {
     if (pair.error) throw Error(*pair.error);
     const cv::Size size(pair.left.width(), pair.left.height());
     check(result.images.empty() || size == result.size, ErrorKind::kInput,
-          "{}: is {}x{}, but the images before are {}x{}; a calibration needs one size",
+          "{}: is {}x{}, but earlier images are {}x{}; all images must have the same size",
           pair.left_name, size.width, size.height, result.size.width, result.size.height);
     result.size = size;
     result.pairs.push_back({pair.stem, {}, {}});
@@ -115,12 +118,10 @@ Pictures find_boards(const Settings& s) {
 
 // What to try when hardly any board was found.
 std::string guess(const Settings& s, const Pictures& pictures) {
-  if (s.board.kind != BoardKind::kChessboard) return "";
   for (std::size_t i = 0; i < std::min<std::size_t>(3, pictures.images.size()); ++i)
-    if (const std::string size = other_chessboard(grey_of(pictures.images[i].left), s.board);
-        !size.empty())
-      return fmt::format(" {} shows a board of {} inner corners: try --board {}.",
-                         pictures.images[i].left_name, size, size);
+    if (const std::string doubt = board_doubt(grey_of(pictures.images[i].left), s.board);
+        !doubt.empty())
+      return fmt::format(" {} {}.", pictures.images[i].left_name, doubt);
   return "";
 }
 
@@ -154,12 +155,12 @@ nlohmann::json report_of(const RigCalibration& found, std::size_t used) {
 
 void print_report(const RigCalibration& found, const nlohmann::json& report) {
   for (const auto& v : found.views)
-    if (!v.rejected.empty()) print(fmt::format("left out: {}: {}", v.name, v.rejected));
+    if (!v.rejected.empty()) print(fmt::format("dropped {}: {}", v.name, v.rejected));
   print(fmt::format(
       "{} of {} positions used; reprojection error {:.3f} px (left {:.3f}, right {:.3f})",
       report["views_used"].get<int>(), found.views.size(), found.rms, found.rms_left,
       found.rms_right));
-  print(fmt::format("rows of the corners differ by {:.2f} px as taken, by {:.3f} px rectified",
+  print(fmt::format("vertical error of the corners {:.2f} px as taken, {:.3f} px rectified",
                     found.vertical_before, found.vertical_after));
   print(fmt::format("focal length {:.1f} and {:.1f} px, baseline {:.4f} m", found.rig.left.fx,
                     found.rig.right.fx, report["baseline_m"].get<double>()));
@@ -174,11 +175,12 @@ void print_report(const RigCalibration& found, const nlohmann::json& report) {
 
 int cmd_calibrate(int argc, char** argv) {
   CLI::App app{
-      "Calibrate two cameras by images of a board that both see.\n\n"
+      "Calibrate two cameras from images of a board that both see.\n\n"
       "  nmrf calibrate left/ right/ --board 9x6 --square 0.025 -o stereo.yml\n"
       "  nmrf calibrate left/ right/ --pattern charuco --board 10x7 --square 0.03 --lens "
       "fisheye\n\n"
-      "Take 15 to 30 pairs with the board held still: tilted to all sides, near and far, in every\n"
+      "Take 15 to 30 pairs with the board held still: tilted in all directions, near and far, in "
+      "every\n"
       "corner of the images. Then: nmrf match left.png right.png --rectify stereo.yml\n",
       "nmrf calibrate"};
   Settings s;
@@ -207,10 +209,13 @@ int cmd_calibrate(int argc, char** argv) {
   } catch (const Error& error) {
     std::size_t seen = 0;
     for (const auto& pair : pictures.pairs) seen += pair.left.found() || pair.right.found();
-    throw Error(
-        error.kind(),
-        error.what() + (4 * seen < pictures.pairs.size() + 4 ? guess(s, pictures) : std::string()));
+    const bool few = 4 * seen < pictures.pairs.size() + 4 || s.board.kind == BoardKind::kCharuco;
+    throw Error(error.kind(), error.what() + (few ? guess(s, pictures) : std::string()));
   }
+  // A part of a larger board is found as well, in each image another one.
+  if (found.rms > kHighError)
+    if (const std::string doubt = guess(s, pictures); !doubt.empty())
+      found.advice.push_back(doubt.substr(1));
   std::size_t used = 0, shown = 0;
   for (std::size_t i = 0; i < found.views.size(); ++i) {
     if (!found.views[i].rejected.empty()) continue;

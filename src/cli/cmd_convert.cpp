@@ -14,7 +14,7 @@ namespace nmrf::cli {
 
 int cmd_convert(int argc, char** argv) {
   CLI::App app{
-      "Turn a checkpoint (.pth or .safetensors) into a .safetensors model.\n\n"
+      "Convert a checkpoint (.pth or .safetensors) into a .safetensors model.\n\n"
       "  nmrf convert sceneflow.pth sceneflow.safetensors\n"
       "  nmrf convert nmrf-fast.safetensors start.safetensors --grow base\n",
       "nmrf convert"};
@@ -22,26 +22,26 @@ int cmd_convert(int argc, char** argv) {
   bool half = false, list = false;
   std::vector<std::string> set;
   CommonOptions common;
-  app.add_option("IN", input, "Checkpoint to read; never executed")->required();
+  app.add_option("IN", input, "Checkpoint to read; nothing in it is executed")->required();
   app.add_option("OUT", output, "Model to write")->required();
-  app.add_flag("--half", half, "Store 16-bit floats");
-  app.add_flag("--list", list, "Print every key and what became of it");
+  app.add_flag("--half", half, "Store weights as 16-bit floats");
+  app.add_flag("--list", list, "Print every key and how it was used");
   app.add_option("--set", set, "Model option, e.g. seeds.labels=4 (not stored in a .pth)");
-  app.add_option("--trained-on", trained_on, "Note for the metadata");
+  app.add_option("--trained-on", trained_on, "Training data, for the metadata");
   app.add_option("--licence", licence, "Licence of the weights, for the metadata");
   app.add_option("--grow", grow,
-                 "Widen and deepen to this preset without changing the map, to train on");
+                 "Widen and deepen the network to this preset without changing its output, for "
+                 "further training");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
   check(std::filesystem::path(output).extension() == ".safetensors", ErrorKind::kUsage,
-        "{}: a model is written as .safetensors; give it a name that ends so", output);
+        "{}: models are written as .safetensors; change the extension", output);
 
   std::error_code not_there;
   check(!std::filesystem::equivalent(input, output, not_there), ErrorKind::kUsage,
-        "{}: is the file to convert; it would be overwritten. Give the new model another name.",
-        output);
+        "{}: is the input file and would be overwritten; give the new model another name", output);
   if (!grow.empty() && !grower()) hand_over(kTrain, argc, argv);
 
   const ModelContent model = read_model(input, set);
@@ -58,8 +58,8 @@ int cmd_convert(int argc, char** argv) {
   }
   print(fmt::format("{}: {}", input, report.summary()));
   check(report.complete(), ErrorKind::kModel,
-        "{}: not every parameter of the network is in it; nothing was written. --list shows all "
-        "keys, --set changes the sizes expected.",
+        "{}: parameters of the network are missing; nothing was written. --list shows all keys, "
+        "--set changes the expected sizes.",
         input);
 
   std::map<std::string, std::string> metadata = model.file.metadata;

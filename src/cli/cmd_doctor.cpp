@@ -14,7 +14,9 @@
 #include "core/quantile.h"
 #include "core/rng.h"
 #include "core/sha256.h"
+#include "io/module.h"
 #include "io/video.h"
+#include "io/window.h"
 #include "kernels/peak.h"
 #include "nmrf/matcher.h"
 #include "nmrf/version.h"
@@ -84,14 +86,14 @@ SelfTest run_self_test(const std::string& model, int threads) {
 
 int cmd_doctor(int argc, char** argv) {
   CLI::App app{
-      "Show what is installed and match a small made-up pair whose disparity is known.\n\n"
+      "Show what is installed and run a self-test on a small generated pair of known disparity.\n\n"
       "  nmrf doctor\n",
       "nmrf doctor"};
   std::string model;
   bool as_json = false;
   CommonOptions common;
-  app.add_option("-m,--model", model, "Model to try (default: the one shipped)");
-  app.add_flag("--json", as_json, "One JSON object");
+  app.add_option("-m,--model", model, "Model to test [bundled model]");
+  app.add_flag("--json", as_json, "Print one JSON object");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
@@ -102,9 +104,10 @@ int cmd_doctor(int argc, char** argv) {
   out["threads"] = common.thread_count();
   out["simd"] = kernels::simd_target();
   for (const char* program : {kTools, kTrain}) out["programs"][program] = find_program(program);
-  for (const auto& folder : video_module_folders())
-    if (const auto file = folder / "nmrf-video.so"; std::filesystem::exists(file))
-      out["programs"]["video"] = file.string();
+  for (const auto& folder : module_folders())
+    for (const auto& [name, module] : {std::pair("video", kVideoModule), {"window", kWindowModule}})
+      if (const auto file = folder / module; std::filesystem::exists(file))
+        out["programs"][name] = file.string();
   std::optional<Error> trouble;
   try {
     const std::string path = model_path(model);
@@ -115,8 +118,8 @@ int cmd_doctor(int argc, char** argv) {
                         {"seconds", test.seconds},
                         {"median_error_px", test.median_error}};
     check(test.median_error < 0.5, ErrorKind::kFailure,
-          "the self-test is off by {:.2f} px in the median: an untrained or damaged model, or a "
-          "fault of this build. Try the shipped model, and report it if that fails too.",
+          "the self-test is off by {:.2f} px (median): the model is untrained or damaged, or this "
+          "build is faulty. Try the bundled model; if that fails too, please report it.",
           test.median_error);
   } catch (const Error& error) {
     trouble = error;
@@ -139,7 +142,7 @@ int cmd_doctor(int argc, char** argv) {
       print(fmt::format("self-test  {}x{} in {:.2f} s, median error {:.3f} px", kWidth, kHeight,
                         out["self_test"]["seconds"].get<double>(),
                         out["self_test"]["median_error_px"].get<double>()));
-    if (!trouble) print("All is well. Next: nmrf match left.png right.png -o out/");
+    if (!trouble) print("Everything works. Next: nmrf match left.png right.png -o out/");
   }
   if (trouble) throw *trouble;
   return 0;

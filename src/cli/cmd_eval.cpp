@@ -11,13 +11,16 @@
 #include "cli/eval_confidence.h"
 #include "cli/eval_methods.h"
 #include "cli/eval_sequences.h"
+#include "cli/eval_turned.h"
 #include "cli/models.h"
 #include "cli/program.h"
 #include "cli/simd_option.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "data/modals.h"
+#include "data/surfaces.h"
 #include "eval/baseline.h"
 #include "eval/disturbance.h"
 #include "eval/html_report.h"
@@ -34,13 +37,16 @@ struct Settings {
   std::vector<std::string> datasets, roots, models, baselines, set, disturbances;
   std::string protocol, list, rectify = "small";
   MatcherOptions matcher;
-  std::optional<double> scale;
+  std::optional<double> scale, turn;
+  std::uint64_t seed = 1;
   bool proposals = false, ablate = false, confidence = false;
   std::string output, report, json, csv, fit, sequences;
   std::size_t report_images = 100, first = 0;
   std::optional<std::size_t> limit;
   std::optional<std::string> aggregate, holes;
   std::optional<double> max_truth, cap;
+  std::optional<int> edges;
+  bool surfaces = false;
   std::vector<std::string> metrics;
   CommonOptions common;
 };
@@ -48,30 +54,31 @@ struct Settings {
 void add_options(CLI::App& app, Settings& s) {
   const char* data = "Data";
   app.add_option("-d,--dataset", s.datasets,
-                 "Data set, or NAME:key=value,... (split, pass, size, list, ...); may be repeated")
+                 "Data set, or NAME:key=value,... (split, pass, size, list, ...); repeatable")
       ->group(data);
-  app.add_option("-r,--root", s.roots, "Folder of the data: one for all data sets, or one for each")
+  app.add_option("-r,--root", s.roots, "Data folder: one for all data sets, or one for each")
       ->group(data);
-  app.add_option("--list", s.list, "List file: left right disparity [mask] [kind] in each line")
+  app.add_option("--list", s.list,
+                 "List file, one pair per line: left right disparity [mask] [kind]")
       ->group(data);
   app.add_option("--protocol", s.protocol, "zero-shot: the four data sets of the paper's Table 3")
       ->check(CLI::IsMember({"zero-shot"}))
       ->group(data);
-  app.add_option("--first", s.first, "Skip so many images of each data set")->group(data);
-  app.add_option("--limit", s.limit, "At most so many images of each data set")
-      ->check(CLI::PositiveNumber)
+  app.add_option("--first", s.first, "Skip this many images of each data set")->group(data);
+  app.add_option("--limit", s.limit, "Use at most this many images of each data set")
+      ->check(positive())
       ->group(data);
 
   const char* what = "Methods";
   app.add_option("-m,--model,--models", s.models,
-                 "Model files, separated by commas; 'none' for the baselines alone")
+                 "Model files, separated by commas; 'none': baselines only [bundled model]")
       ->delimiter(',')
       ->group(what);
-  app.add_option("--baseline", s.baselines, "sgbm: OpenCV's semi-global matching")
+  app.add_option("--baseline", s.baselines, "Also evaluate sgbm, OpenCV's semi-global matching")
       ->check(CLI::IsMember({"sgbm"}))
       ->group(what);
   app.add_flag("--ablate", s.ablate,
-               "Also the model's variants: k = 1 to 6, self edges, bias, refinement")
+               "Also evaluate variants of the model: k = 1 to 6, self edges, bias, refinement")
       ->group(what);
   app.add_option("--set", s.set, "Change a model option, e.g. seeds.labels=2")->group(what);
   add_max_disp(app, s.matcher.max_disp)->group(what);
@@ -80,46 +87,62 @@ void add_options(CLI::App& app, Settings& s) {
   add_scale(app, s.scale, "As for nmrf match; maps are compared at full size")->group(what);
   add_device(app, s.matcher.device)->group(what);
   add_rectify(app, s.rectify)->group(what);
-  app.add_option("--disturb", s.disturbances,
-                 "Also with right images disturbed by these, separated by commas: dy=PX, "
-                 "rotate=DEG, scale=F, brightness=F, blur=PX, noise=LEVELS, jpeg=Q; several at "
-                 "once: dy=1+jpeg=50")
+  app.add_option(
+         "--disturb", s.disturbances,
+         "Also evaluate with disturbed right images, separated by commas: dy=PX, rotate=DEG, "
+         "scale=F, brightness=F, blur=PX, noise=LEVELS, jpeg=Q; combined: dy=1+jpeg=50")
       ->delimiter(',')
       ->group(what);
 
-  const char* numbers = "Numbers (defaults follow the benchmark)";
-  app.add_flag("--proposals", s.proposals, "Also recall of labels and seeds (paper Table 4)")
+  const char* numbers = "Metrics (defaults follow the benchmark)";
+  app.add_flag("--proposals", s.proposals,
+               "Also measure recall of labels and seeds (paper Table 4)")
       ->group(numbers);
   app.add_flag("--confidence", s.confidence,
-               "Instead: how far confidences can be trusted, with charts in the folder of -o")
-      ->group(numbers);
-  app.add_option("--fit", s.fit,
-                 "With --confidence: fit the error model to these pairs and write the model here")
+               "Measure the confidence instead: sparsification and calibration, with charts in the "
+               "-o folder")
       ->group(numbers);
   app.add_option(
-         "--sequences", s.sequences,
-         "Instead: video on the sequences of `nmrf synth --frames` in this folder, beside frame "
-         "by frame")
+         "--fit", s.fit,
+         "With --confidence: fit the error model to these pairs and write the model to this file")
+      ->group(numbers);
+  app.add_option("--sequences", s.sequences,
+                 "Compare video mode with frame-by-frame matching on the sequences of nmrf synth "
+                 "--frames in this folder")
+      ->group(numbers);
+  app.add_option("--turn", s.turn,
+                 "Instead: pairs whose cameras were turned at random by up to so many degrees about "
+                 "each axis, rectified by features, beside the pairs as they were")
+      ->group(numbers);
+  app.add_option("--seed", s.seed, "With --turn: of the turns")
+      ->capture_default_str()
       ->group(numbers);
   app.add_option("--metrics", s.metrics, "Columns, separated by commas, e.g. epe,bad1,d1")
       ->delimiter(',')
       ->group(numbers);
   app.add_option("--aggregate", s.aggregate, "images, weighted or pixels")->group(numbers);
   app.add_option("--holes", s.holes, "count, exclude or fill")->group(numbers);
-  app.add_option("--max-truth", s.max_truth, "Only truth below this counts, pixels (0: all)")
+  app.add_option("--max-truth", s.max_truth,
+                 "Ignore truth from this disparity on, pixels (0: use all)")
       ->group(numbers);
-  app.add_option("--cap", s.cap, "Greater errors count as this in EPE and RMS, pixels (0: none)")
+  app.add_option("--cap", s.cap, "Cap errors in EPE and RMS, pixels (0: no cap)")->group(numbers);
+  app.add_option("--edges", s.edges, "Also report pixels this close to a depth edge (region edges)")
+      ->group(numbers);
+  app.add_flag("--surfaces", s.surfaces,
+               "Also report by class of surface: matte, glossy, ... (pairs of nmrf synth)")
       ->group(numbers);
 
   const char* out = "Output";
-  app.add_option("-o,--output", s.output,
-                 "Folder that keeps results: finished images are not run again")
+  app.add_option("-o,--output", s.output, "Folder for results; finished images are not run again")
       ->group(out);
-  app.add_option("--json", s.json, "Everything as JSON into this file ('-': stdout)")->group(out);
-  app.add_option("--csv", s.csv, "Every image as a line into this file ('-': stdout)")->group(out);
-  app.add_option("--report", s.report, "Folder for an HTML page with tables and pictures")
+  app.add_option("--json", s.json, "Write everything as JSON to this file ('-': stdout)")
       ->group(out);
-  app.add_option("--report-images", s.report_images, "Images per data set shown there, worst first")
+  app.add_option("--csv", s.csv, "Write one line per image to this file ('-': stdout)")->group(out);
+  app.add_option("--report", s.report,
+                 "Write an HTML report with tables and pictures to this folder")
+      ->group(out);
+  app.add_option("--report-images", s.report_images,
+                 "Images per data set in the report, worst first")
       ->capture_default_str()
       ->group(out);
   s.common.add_to(app);
@@ -129,7 +152,7 @@ std::vector<EvalSet> open_sets(const Settings& s) {
   std::vector<EvalSet> sets;
   if (!s.protocol.empty()) {
     check(s.datasets.empty() && s.list.empty() && s.roots.size() == 1, ErrorKind::kUsage,
-          "--protocol {} takes one --root and no --dataset: it has its own", s.protocol);
+          "--protocol {} brings its own data sets: give one --root and no --dataset", s.protocol);
     sets = open_zero_shot(s.roots[0]);
   } else {
     std::vector<std::string> specs = s.datasets;
@@ -153,6 +176,11 @@ std::vector<EvalSet> open_sets(const Settings& s) {
     if (s.holes) set_field(m, "holes=" + *s.holes);
     if (s.max_truth) m.max_disparity = *s.max_truth;
     if (s.cap) m.error_cap = *s.cap;
+    if (s.edges) m.edges = *s.edges;
+    m.surfaces = s.surfaces;
+    std::vector<std::string>& regions = sets[i].protocol.regions;
+    if (m.edges > 0) regions.push_back("edges");
+    if (m.surfaces) regions.insert(regions.end(), kSurfaceNames.begin(), kSurfaceNames.end());
     m.validate();
     if (!s.metrics.empty()) {
       for (const auto& name : s.metrics) find_metric(name);
@@ -192,7 +220,7 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
       models.push_back(model_path(""));
     } catch (const Error& error) {
       if (s.baselines.empty()) throw;
-      log_info("no model is at hand: the baselines alone are evaluated");
+      log_info("no model found: evaluating the baselines only");
     }
   }
   std::erase(models, "none");
@@ -215,7 +243,7 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
         } catch (const Error& error) {
           if (error.kind() != ErrorKind::kModel) throw;
           log_info(
-              "'{}' cannot run on the weights of {}; train one with {} and give it with "
+              "'{}' cannot run on the weights of {}; train a model with {} and pass it with "
               "--models",
               variant.name, model, fmt::join(variant.set, " "));
           about["needs_own_weights"].push_back(name);
@@ -235,7 +263,7 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
 }
 
 int eval_sequences(const Settings& s) {
-  check(s.models.size() <= 1, ErrorKind::kUsage, "--sequences looks at one model");
+  check(s.models.size() <= 1, ErrorKind::kUsage, "--sequences takes one model");
   SequenceSettings q;
   q.folder = s.sequences;
   q.model = model_path(s.models.empty() ? "" : s.models[0]);
@@ -253,7 +281,7 @@ int eval_confidence(const Settings& s) {
   check(s.models.size() <= 1 && s.baselines.empty() && !s.ablate && !s.proposals && s.csv.empty() &&
             s.report.empty(),
         ErrorKind::kUsage,
-        "--confidence looks at one model: no --baseline, --ablate, --proposals, --csv or --report");
+        "--confidence takes one model and no --baseline, --ablate, --proposals, --csv or --report");
   ConfidenceSettings c;
   c.sets = open_sets(s);
   c.model = model_path(s.models.empty() ? "" : s.models[0]);
@@ -270,6 +298,25 @@ int eval_confidence(const Settings& s) {
   return run_confidence(c);
 }
 
+int eval_turned(const Settings& s) {
+  check(s.models.size() <= 1 && s.baselines.empty() && s.disturbances.empty(), ErrorKind::kUsage,
+        "--turn looks at one model: no --baseline or --disturb");
+  TurnedSettings t;
+  t.sets = open_sets(s);
+  t.model = model_path(s.models.empty() ? "" : s.models[0]);
+  t.matcher = s.matcher;
+  t.matcher.set = s.set;
+  t.matcher.threads = s.common.thread_count();
+  t.scale = s.scale;
+  t.first = s.first;
+  if (s.limit) t.count = *s.limit;
+  t.degrees = *s.turn;
+  t.seed = s.seed;
+  t.json = s.json;
+  t.quiet = s.common.quiet;
+  return run_turned(t);
+}
+
 void write_or_print(const std::string& where, const std::string& text) {
   if (where == "-")
     print(text);
@@ -281,7 +328,8 @@ void write_or_print(const std::string& where, const std::string& text) {
 
 int cmd_eval(int argc, char** argv) {
   CLI::App app{
-      "Evaluate as the benchmarks do; every number is printed with its definition.\n\n"
+      "Evaluate with the metrics of the benchmarks; every number is printed with its "
+      "definition.\n\n"
       "  nmrf eval --dataset kitti2015 --root /data/KITTI --baseline sgbm\n"
       "  nmrf eval --model m.safetensors --dataset sceneflow --root /data/SceneFlow -o out/ "
       "--report out/html\n"
@@ -290,8 +338,8 @@ int cmd_eval(int argc, char** argv) {
       "  nmrf eval --ablate --dataset kitti2015:split=val --root /data/KITTI\n"
       "  nmrf eval --confidence --dataset kitti2015 --root /data/KITTI -o out/\n\n"
       "With RANK and WORLD_SIZE set and a common -o folder, several processes share the work; the "
-      "one\n"
-      "that finds all results there prints the table.\n",
+      "last\n"
+      "one to finish prints the table.\n",
       "nmrf eval"};
   Settings s;
   add_options(app, s);
@@ -304,9 +352,10 @@ int cmd_eval(int argc, char** argv) {
   if (needs_libtorch(s.matcher.device) || (modals && !has_segmenter()))
     hand_over(kTrain, argc, argv);
   cv::setNumThreads(s.common.thread_count());  // of the baseline
-  check(s.fit.empty() || s.confidence, ErrorKind::kUsage, "--fit goes with --confidence");
+  check(s.fit.empty() || s.confidence, ErrorKind::kUsage, "--fit needs --confidence");
   if (!s.sequences.empty()) return eval_sequences(s);
   if (s.confidence) return eval_confidence(s);
+  if (s.turn) return eval_turned(s);
 
   RunOptions run;
   run.shard = Shard::from_environment();
@@ -323,7 +372,7 @@ int cmd_eval(int argc, char** argv) {
   }
   const bool to_stdout = s.json == "-" || s.csv == "-";
   check(s.json != "-" || s.csv != "-", ErrorKind::kUsage,
-        "--json - and --csv - both want the standard output");
+        "--json - and --csv - cannot both write to stdout");
 
   auto sets = open_sets(s);
   nlohmann::json about{
@@ -357,14 +406,14 @@ int cmd_eval(int argc, char** argv) {
     failures += results.back().failures();
     if (interrupted()) {
       log_info("interrupted{}",
-               run.folder.empty() ? "" : "; the same command goes on where this one stopped");
+               run.folder.empty() ? "" : "; run the same command again to continue");
       return kExitInterrupted;
     }
   }
   if (missing > 0 && run.shard.world > 1) {
     log_info(
-        "rank {} of {} has finished its share; {} results of other ranks are not there yet. "
-        "The last rank prints the table, or run once more without RANK and WORLD_SIZE.",
+        "rank {} of {} has finished its share; {} results of other ranks are still missing. The "
+        "last rank prints the table, or run again without RANK and WORLD_SIZE.",
         run.shard.rank, run.shard.world, missing);
   } else {
     std::string text;
@@ -393,10 +442,10 @@ int cmd_eval(int argc, char** argv) {
     check(set.methods.empty() || set.methods[0].images.empty() ||
               set.without_truth() < set.methods[0].images.size(),
           ErrorKind::kInput,
-          "{}: none of its {} images has a pixel with valid truth, so nothing was measured. Look "
-          "into its disparity files (0 and infinity mean unknown), and at --max-truth.",
+          "{}: none of its {} images has a pixel with valid truth, so nothing was measured. Check "
+          "its disparity files (0 and infinity mean unknown) and --max-truth.",
           set.set.label, set.images);
-  check(failures == 0, ErrorKind::kInput, "{} results are missing, as these pairs failed:{}",
+  check(failures == 0, ErrorKind::kInput, "{} results are missing because these pairs failed:{}",
         failures, failed);
   return 0;
 }

@@ -35,8 +35,8 @@ Source open_source(const std::string& model, const std::vector<std::string>& set
   source.content = std::make_unique<ModelContent>(read_model(model, set));
   const ModelContent& content = *source.content;
   check(content.report.complete() || set.empty(), ErrorKind::kModel,
-        "{}: {} needs weights of its own, which this model does not have: {}", model,
-        fmt::join(set, " "), content.report.summary());
+        "{}: {} needs weights that this model does not have: {}", model, fmt::join(set, " "),
+        content.report.summary());
   check(content.report.complete(), ErrorKind::kModel,
         "{}: does not hold a complete network: {}\n`nmrf info {}` lists what it holds.", model,
         content.report.summary(), model);
@@ -52,11 +52,11 @@ Source open_source(const std::string& model, const std::vector<std::string>& set
 
 int cmd_export(int argc, char** argv) {
   CLI::App app{
-      "Write the network of a model as ONNX, for TensorRT, OpenVINO, ONNX Runtime and others.\n\n"
+      "Export the network of a model to ONNX, for TensorRT, OpenVINO, ONNX Runtime and others.\n\n"
       "  nmrf export model.onnx --size 640x480\n"
       "  nmrf export model.onnx --dynamic --model sceneflow.pth\n\n"
       "Standard operators only. Inputs left, right [1,3,H,W] RGB 0..255, outputs disparity and\n"
-      "confidence [1,1,H,W]. docs/onnx.md says what to do around the network.\n",
+      "confidence [1,1,H,W]. docs/onnx.md describes the steps around the network.\n",
       "nmrf export"};
   std::string output, model, size = "640x480", input = "float";
   bool no_guide = false;
@@ -64,28 +64,28 @@ int cmd_export(int argc, char** argv) {
   std::vector<std::string> set;
   ExportOptions how;
   CommonOptions common;
-  app.add_option("OUT", output, "File to write, .onnx")->required();
-  app.add_option("--model", model, "Model to export; default: the shipped one");
-  app.add_option("--size", size, "WIDTHxHEIGHT of the images, in pixels")->capture_default_str();
+  app.add_option("OUT", output, "ONNX file to write")->required();
+  app.add_option("--model", model, "Model to export [bundled model]");
+  app.add_option("--size", size, "Image size WIDTHxHEIGHT, pixels")->capture_default_str();
   app.add_flag("--dynamic", how.dynamic,
-               "Images of any size; --size is then the typical one, for the metadata");
+               "Accept images of any size; --size only goes into the metadata");
   app.add_option("--opset", how.opset,
-                 fmt::format("Version of the operators, {} to {}", ExportOptions::kOldestOpset,
+                 fmt::format("ONNX opset, {} to {}", ExportOptions::kOldestOpset,
                              ExportOptions::kNewestOpset))
       ->capture_default_str();
-  app.add_flag("--half", how.half, "16-bit weights and arithmetic, where they keep the accuracy");
-  app.add_option("--input", input, "Type of the images: float or uint8")
+  app.add_flag("--half", how.half, "16-bit weights and arithmetic where accuracy allows");
+  app.add_option("--input", input, "Type of the input images: float or uint8")
       ->check(CLI::IsMember({"float", "uint8"}))
       ->capture_default_str();
-  app.add_flag("--no-guide", no_guide, "No input `guide`, for models that take one");
+  app.add_flag("--no-guide", no_guide, "Omit the input guide of models that have one");
   add_max_disp(app, max_disp);
-  app.add_option("--set", set, "Model option, e.g. seeds.labels=2");
+  app.add_option("--set", set, "Change a model option, e.g. seeds.labels=2");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
   check(std::filesystem::path(output).extension() == ".onnx", ErrorKind::kUsage,
-        "{}: an ONNX model is written as .onnx; give it a name that ends so", output);
+        "{}: ONNX models are written as .onnx; change the extension", output);
   const ImageSize parsed = parse_size(size, ExportOptions::kLeastSide);
   how.width = parsed.width;
   how.height = parsed.height;

@@ -37,16 +37,16 @@ int cmd_info(int argc, char** argv) {
   bool as_json = false;
   CommonOptions common;
   auto* file_option = app.add_option("FILE", path, "Model (.safetensors or .pth)");
-  app.add_option("--preset", preset, "Instead of a file: paper, swin, fast or base")
+  app.add_option("--preset", preset, "A preset instead of a file: paper, swin, fast or base")
       ->excludes(file_option);
-  app.add_option("--size", size, "Image size WxH for the arithmetic")->capture_default_str();
+  app.add_option("--size", size, "Image size WxH for the FLOP count")->capture_default_str();
   app.add_option("--set", set, "Change a model option, e.g. seeds.labels=2");
-  app.add_flag("--json", as_json, "One JSON object");
+  app.add_flag("--json", as_json, "Print one JSON object");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
   check(!path.empty() || !preset.empty(), ErrorKind::kUsage,
-        "nmrf info needs a model file or --preset paper|swin|fast");
+        "nmrf info needs a model file or a preset, e.g. nmrf info --preset fast");
   const auto [width, height] = parse_size(size, 32);
 
   ModelContent model;
@@ -95,9 +95,7 @@ int cmd_info(int argc, char** argv) {
   }
   print(fmt::format("tensors   {}\nparameters {}", counts.size(), all));
   print("\noptions");
-  ModelOptions::fields(options, [](const char* key, const auto& value, const char* doc) {
-    print(fmt::format("  {:<34} {:<8} {}", key, fields_detail::encode(value).dump(), doc));
-  });
+  print_settings(options, "  ");
   print(fmt::format("\n{:<14}{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}   GFLOP for {}x{}", "stage",
                     "parameters", "total", "conv", "linear", "attention", "other", width, height));
   for (const auto& stage : stages)

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/live_view.h"
 #include "cli/match_exports.h"
 #include "cli/match_settings.h"
 #include "cli/models.h"
@@ -150,6 +151,7 @@ class Run {
         range_(s_.range),
         rectifier_(s_.rectify, frame_rate.has_value(), !s_.no_checks),
         exporter_(s_.exports, frame_rate),
+        window_(s_.window, s_.input.camera.has_value()),
         frame_rate_(frame_rate) {
     fields_detail::decode("--colormap", s_.colormap, colormap_);
     if (!s_.truth_file.empty()) truth_ = read_disparity(s_.truth_file);
@@ -157,6 +159,8 @@ class Run {
 
   // Everything that is done for one good pair; returns its report.
   nlohmann::json process(InputPair& pair);
+  // The user has closed the window.
+  bool closed() const { return window_.closed(); }
   // After the last pair: the disparity video, if there is one. Returns its path.
   std::optional<fs::path> finish();
 
@@ -179,6 +183,7 @@ class Run {
   RangeChooser range_;
   PairRectifier rectifier_;
   Exporter exporter_;
+  LiveView window_;
   std::optional<double> frame_rate_;  // of a video
   std::optional<DisparityVideo> video_;
   fs::path video_path_;
@@ -191,7 +196,7 @@ fs::path Run::note(const fs::path& path, const InputPair& pair, nlohmann::json& 
   std::error_code ignored;
   for (const auto& input : {pair.left_name, pair.right_name})
     check(!fs::equivalent(path, input, ignored), ErrorKind::kUsage,
-          "{}: is an input; choose another name with -o", path.string());
+          "{}: is an input file; choose another name with -o", path.string());
   report["files"].push_back(path.string());
   return path;
 }
@@ -204,8 +209,8 @@ void Run::tell_memory(const InputPair& pair) {
   const auto free = free_memory();
   if (free && bytes > *free)
     log_warning(
-        "{}: {}x{} pixels need about {:.1f} GB of memory, and {:.1f} GB are free; "
-        "--memory 2G matches in tiles",
+        "{}: {}x{} pixels need about {:.1f} GB of memory, but only {:.1f} GB are free; --memory 2G "
+        "matches in tiles",
         pair.left_name, pair.left.width(), pair.left.height(), gigabytes,
         static_cast<double>(*free) * 1e-9);
   else
@@ -221,7 +226,7 @@ nlohmann::json Run::process(InputPair& pair) {
   if (const auto& rectifier = rectifier_.by_calibration()) geometry_.use(rectifier->calibration());
   geometry_.guess(pair, report);
   report["size"] = {pair.left.width(), pair.left.height()};
-  // A calibration that does not fit is told before the work.
+  // Report a calibration that does not fit before the work starts.
   if (geometry_.known()) geometry_.of(size_of(pair.left), size_of(pair.left));
 
   tell_memory(pair);
@@ -242,7 +247,11 @@ nlohmann::json Run::process(InputPair& pair) {
     write_image(note(names_.companion(pair.stem, "_rectified_right.png"), pair, report),
                 pair.right);
   }
-  if (frame_rate_) write_frame(pair, s_.view == "right" ? *right : *left);
+  const Disparity& shown = s_.view == "right" ? *right : *left;
+  if (frame_rate_) write_frame(pair, shown);
+  if (window_.open())
+    window_.show(s_.view == "right" ? pair.right : pair.left,
+                 colorize(shown.map, colormap_, range_.of(shown.map)));
   if (s_.view != "right") write_view(pair, *left, "", report);
   if (s_.view != "left") write_view(pair, *right, "_right", report);
   return report;
@@ -297,7 +306,7 @@ void Run::write_view(const InputPair& pair, const Disparity& result, const std::
   if (s_.mask) write_image(companion("_mask.png"), grey(result.mask));
   if (truth_ && suffix.empty()) {
     check(truth_->same_size(result.map), ErrorKind::kInput,
-          "{}: is {}x{}, but the map is {}x{}; with --scale add --full-size", s_.truth_file,
+          "{}: is {}x{}, but the map is {}x{}; add --full-size when using --scale", s_.truth_file,
           truth_->width(), truth_->height(), result.map.width(), result.map.height());
     write_image(companion("_error.png"), error_map(result.map, *truth_));
     report["against_truth"] = against_truth(result.map, *truth_);
@@ -369,16 +378,14 @@ void print_report(const InputPair& pair, const nlohmann::json& report) {
 
 int cmd_match(int argc, char** argv) {
   CLI::App app{
-      "Disparity of rectified stereo pairs.\n\n"
+      "Compute disparity, depth and point clouds from rectified stereo pairs.\n\n"
       "  nmrf match left.png right.png -o out/\n"
       "  nmrf match left.png right.png -o disparity.pfm\n"
       "  nmrf match left/ right/ -o out/ --calib calib.txt\n"
       "  nmrf match --list pairs.txt -o out/ --lr-check\n"
       "  nmrf match video.mp4 --side-by-side -o out/ --range 0,96\n"
       "  nmrf match --camera 0 -o out/ --no-frames\n\n"
-      "Disparity is in pixels of the left image unless --view says otherwise, and positive but "
-      "for\n"
-      "--min-disp.\n"
+      "Disparity is x_left - x_right in pixels, for the left image unless --view says otherwise.\n"
       "With RANK and WORLD_SIZE set, several processes share the pairs.\n",
       "nmrf match"};
   MatchSettings s;
@@ -387,20 +394,28 @@ int cmd_match(int argc, char** argv) {
   s.common.apply();
   s.complete();
   s.validate();
+  check(!s.input.left.empty() || !s.input.list.empty() || s.input.camera, ErrorKind::kUsage,
+        "no input given. Try: nmrf match left.png right.png -o out/ (nmrf match --help lists all "
+        "options)");
   if (needs_libtorch(s.matcher.device)) hand_over(kTrain, argc, argv);
   if (s.rectify.by_features() && !has_feature_rectifier()) hand_over(kTools, argc, argv);
-  RangeChooser{s.range};  // a mistake in it is told before anything is read
+  RangeChooser{s.range};  // reports a mistake before anything is read
   Geometry geometry(s);
   if (geometry.known() && s.view == "right" && !s.no_cloud)
-    log_warning("--view right: no point cloud is made, it belongs to the left view");
+    log_warning("--view right: no point cloud is written, as it belongs to the left view");
   s.input.shard = Shard::from_environment();
   auto source = open_pairs(s.input);
   const auto total = source->total();
   const bool many = !total || *total != 1 || s.input.shard.world > 1;
-  if (many) source = read_ahead(std::move(source), 2);
+  if (s.input.camera)
+    source = newest_only(std::move(source));
+  else if (many)
+    source = read_ahead(std::move(source), 2);
   OutputNames names(s, many);
+  check(!s.window.value_or(false) || source->frame_rate(), ErrorKind::kUsage,
+        "--window belongs to a video or a camera; --page shows the result of a pair");
   check(s.truth_file.empty() || !many, ErrorKind::kUsage,
-        "--truth belongs to one pair; nmrf eval compares many");
+        "--truth takes a single pair; use nmrf eval for more");
   Matcher matcher = Matcher::load(model_path(s.model), s.matcher);
   names.make_ready();
   Run run(s, matcher, names, geometry, source->frame_rate());
@@ -412,7 +427,8 @@ int cmd_match(int argc, char** argv) {
   std::int64_t done = 0, seen = 0;
   const bool video = source->frame_rate().has_value();
   const auto start = std::chrono::steady_clock::now();
-  while (!interrupted() && (!video || seen < s.frames.value_or(INT64_MAX)) && source->next(pair)) {
+  while (!interrupted() && !run.closed() &&
+         (!video || seen < s.frames.value_or(INT64_MAX)) && source->next(pair)) {
     ++seen;
     std::string line = fmt::format("{} {}", video ? "frame" : "pair", pair.index + 1);
     if (total) line += fmt::format("/{}", *total);
@@ -442,7 +458,7 @@ int cmd_match(int argc, char** argv) {
   }
   if (const auto path = run.finish(); path && !s.json) print("  " + path->string());
   if (interrupted()) {
-    log_info("interrupted after {} pairs; what was written is complete", done);
+    log_info("interrupted after {} pairs; the files written are complete", done);
     return kExitInterrupted;
   }
   if (failed.empty()) return 0;

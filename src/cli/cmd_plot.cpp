@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "plot/run_plot.h"
@@ -13,7 +14,7 @@ namespace nmrf::cli {
 
 int cmd_plot(int argc, char** argv) {
   CLI::App app{
-      "Draw the curves of training runs: losses, validation, learning rate over the updates.\n\n"
+      "Plot training runs: losses, validation and learning rate over the updates.\n\n"
       "  nmrf plot runs/fast\n"
       "  nmrf plot runs/a runs/b -o compare.svg --smooth 0.9\n"
       "  nmrf plot runs/fast --curves loss,epe,lr --log loss,lr --from 1000\n",
@@ -22,23 +23,22 @@ int cmd_plot(int argc, char** argv) {
   std::string output, size;
   RunPlotOptions options;
   CommonOptions common;
-  app.add_option("RUN", folders, "Folders of runs, or their log.jsonl; several are overlaid")
+  app.add_option("RUN", folders, "Run folders or their log.jsonl; several are overlaid")
       ->required();
-  app.add_option("-o,--output", output, "FILE.png or FILE.svg (default: curves.png in the run)");
+  app.add_option("-o,--output", output, "PNG or SVG file to write [curves.png in the first run]");
   app.add_option("--curves", options.curves,
-                 "Names in the log, separated by commas, e.g. loss,epe,lr; all")
+                 "Quantities to plot, separated by commas, e.g. loss,epe,lr; or all")
       ->delimiter(',');
   app.add_option("--log", options.log_curves,
-                 "Curves with a logarithmic scale, separated by commas; all")
+                 "Quantities on a logarithmic scale, separated by commas; or all")
       ->delimiter(',');
   app.add_option("--smooth", options.smooth,
-                 "Weight of a moving average, 0 to below 1; the raw curve stays behind it")
+                 "Moving-average weight, 0 to below 1; the raw curve is drawn faintly")
       ->check(CLI::Range(0.0, 0.9999))
       ->capture_default_str();
-  app.add_option("--from", options.from, "First update shown")->check(CLI::NonNegativeNumber);
-  app.add_option("--to", options.to, "Last update shown (0: the last)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--size", size, "WxH of the picture, pixels (default: 1280 wide)");
+  app.add_option("--from", options.from, "First update shown")->check(non_negative());
+  app.add_option("--to", options.to, "Last update shown (0: the last)")->check(non_negative());
+  app.add_option("--size", size, "Picture size WxH, pixels [1280 wide]");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();

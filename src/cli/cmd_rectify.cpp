@@ -68,7 +68,7 @@ nlohmann::json process(InputPair& pair, PairRectifier& rectifier, const Settings
 void print_report(const InputPair& pair, const nlohmann::json& report) {
   std::string text = fmt::format("{}: {}x{}", pair.stem, pair.left.width(), pair.left.height());
   if (report.contains("vertical_px"))
-    text += fmt::format(", vertical error {:.2f} px (root mean square over the image)",
+    text += fmt::format(", vertical error {:.2f} px (RMS over the image)",
                         report["vertical_px"].get<double>());
   print(text);
   for (const auto& file : report["files"]) print("  " + file.get<std::string>());
@@ -78,33 +78,33 @@ void print_report(const InputPair& pair, const nlohmann::json& report) {
 
 int cmd_rectify(int argc, char** argv) {
   CLI::App app{
-      "Rectify stereo pairs: matching points then lie on the same row.\n\n"
+      "Rectify stereo pairs, so that matching points lie on the same row.\n\n"
       "  nmrf rectify left/ right/ --calib stereo.yml -o rectified/\n"
       "  nmrf rectify left.png right.png --calib left.yaml,right.yaml -o rectified/ --lines\n"
       "  nmrf rectify left.jpg right.jpg -o rectified/\n\n"
-      "With a calibration, calibration.yml in the output folder is that of the rectified pair, "
-      "for\n"
-      "nmrf match --calib. Without one, the pair is rectified by features found in both images.\n",
+      "With a calibration, calibration.yml of the rectified pair is written too, for match "
+      "--calib.\n"
+      "Without one, the pair is rectified from features found in both images.\n",
       "nmrf rectify"};
   Settings s;
   std::string calibration;
   add_pair_input(app, s.input);
   app.add_option("-c,--calib", calibration,
-                 "Calibration of the rig: FILE, or FILE,FILE (OpenCV yml/xml, Kalibr camchain, "
-                 "ROS camera_info of both, KITTI calib_cam_to_cam)");
+                 "Stereo calibration: FILE, or FILE,FILE (OpenCV yml/xml, Kalibr camchain, two ROS "
+                 "camera_info files, KITTI calib_cam_to_cam)");
   s.rectify.add_to(app, "");
-  app.add_option("-o,--output", s.output, "Folder")->capture_default_str();
+  app.add_option("-o,--output", s.output, "Output folder")->capture_default_str();
   app.add_option("--format", s.format, "png, jpg, webp, bmp, tiff or ppm")
       ->check(CLI::IsMember({"png", "jpg", "webp", "bmp", "tiff", "ppm"}))
       ->capture_default_str();
-  app.add_flag("--lines", s.lines, "Also a picture of each pair with lines along its rows");
-  app.add_flag("--json", s.json, "One JSON line per pair on stdout");
+  app.add_flag("--lines", s.lines, "Also write a picture of each pair with horizontal lines");
+  app.add_flag("--json", s.json, "Print one JSON object per pair");
   s.common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   s.common.apply();
   if (!calibration.empty()) s.rectify.wish = calibration;
   s.rectify.validate();
-  check(!s.output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder");
+  check(!s.output.empty(), ErrorKind::kUsage, "-o is empty; expected a folder");
   if (s.rectify.by_features() && !has_feature_rectifier()) hand_over(kTools, argc, argv);
   auto source = open_pairs(s.input);
   const auto total = source->total();

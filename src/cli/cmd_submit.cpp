@@ -8,6 +8,8 @@
 #include "cli/models.h"
 #include "cli/program.h"
 #include "core/check.h"
+#include "core/file.h"
+#include "core/folder_lock.h"
 #include "core/log.h"
 #include "core/sha256.h"
 #include "data/mats.h"
@@ -20,14 +22,14 @@ namespace fs = std::filesystem;
 
 int cmd_submit(int argc, char** argv) {
   CLI::App app{
-      "Make the archive for a benchmark's upload page and check it.\n\n"
+      "Create and check the archive for a benchmark's upload page.\n\n"
       "  nmrf submit --benchmark kitti2015 --root /data/KITTI --model kitti.safetensors -o "
       "kitti15.zip\n"
       "  nmrf submit --benchmark middlebury --resolution H --root /data/Middlebury -o "
       "middlebury.zip\n\n"
-      "Results are kept in OUT.parts until the archive is complete: the same command goes on where "
-      "it\n"
-      "stopped, and RANK and WORLD_SIZE share the work among processes.\n",
+      "Results stay in OUT.parts until the archive is complete, so an interrupted command "
+      "continues\n"
+      "where it stopped. RANK and WORLD_SIZE share the work among processes.\n",
       "nmrf submit"};
   SubmissionOptions options;
   MatcherOptions matcher;
@@ -42,17 +44,17 @@ int cmd_submit(int argc, char** argv) {
   app.add_option("-m,--model", model, "Model file");
   app.add_option("--resolution", options.resolution, "Middlebury: F, H or Q")
       ->capture_default_str();
-  app.add_option("--method", options.method, "Middlebury: the method's name in file names")
+  app.add_option("--method", options.method, "Middlebury: method name used in file names")
       ->capture_default_str();
   add_max_disp(app, matcher.max_disp);
   add_precision(app, matcher.precision);
-  add_scale(app, how.scale, "As for nmrf match; maps keep the full size");
+  add_scale(app, how.scale, "As for nmrf match; maps stay at full size");
   add_device(app, matcher.device);
   app.add_option("--set", matcher.set, "Change a model option, e.g. seeds.labels=2");
   app.add_flag("--partial", options.partial,
-               "Allow an incomplete data set, to look at the archive");
+               "Allow an incomplete data set, to inspect the archive");
   app.add_flag("--check", dry_run, "Only check the data set; match nothing");
-  app.add_flag("--keep", keep, "Keep the single files beside the archive");
+  app.add_flag("--keep", keep, "Keep the individual files next to the archive");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
@@ -61,7 +63,7 @@ int cmd_submit(int argc, char** argv) {
   if (output.empty()) output = options.benchmark + ".zip";
 
   const auto items = plan_submission(options);
-  log_info("{}: {} pairs are there", options.benchmark, items.size());
+  log_info("{}: {} pairs found", options.benchmark, items.size());
   if (dry_run) {
     for (const auto& item : items)
       print(fmt::format("{}  {}x{}", item.map_entry, item.width, item.height));
@@ -74,6 +76,9 @@ int cmd_submit(int argc, char** argv) {
   key.update(method.identity() + options.benchmark + options.resolution + options.method);
   const fs::path folder = fs::path(output + ".parts") / key.hex().substr(0, 12);
 
+  make_folder(folder);
+  const FolderLock lock(folder, "nmrf submit", shard.world > 1);
+
   watch_interrupts();
   ProgressLine progress(!common.quiet);
   std::string failed;
@@ -84,7 +89,7 @@ int cmd_submit(int argc, char** argv) {
     if (submission_item_done(folder, item)) continue;
     if (interrupted()) {
       progress.clear();
-      log_info("interrupted; the same command goes on where this one stopped");
+      log_info("interrupted; run the same command again to continue");
       return kExitInterrupted;
     }
     progress.show(fmt::format("{}/{}  {}", i + 1, items.size(), item.map_entry));
@@ -92,7 +97,8 @@ int cmd_submit(int argc, char** argv) {
       write_submission_item(folder, item, options,
                             method.predict(read_bgr(item.left), read_bgr(item.right)));
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kModel || error.kind() == ErrorKind::kUsage) throw;
+      // A pair that cannot be read or matched is listed; a full disk would fail the others too.
+      if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kDevice) throw;
       progress.clear();
       log_warning("{}: {}", item.map_entry, error.what());
       failed += "\n  " + item.map_entry;
@@ -100,13 +106,13 @@ int cmd_submit(int argc, char** argv) {
     }
   }
   progress.clear();
-  check(failures == 0, ErrorKind::kInput, "{} of {} pairs failed, so there is no archive:{}",
+  check(failures == 0, ErrorKind::kInput, "{} of {} pairs failed, so no archive was written:{}",
         failures, items.size(), failed);
   for (const auto& item : items) missing += !submission_item_done(folder, item);
   if (missing > 0) {
     log_info(
-        "rank {} of {} has finished its share; {} maps of other ranks are not there yet. The "
-        "last rank makes the archive, or run once more without RANK and WORLD_SIZE.",
+        "rank {} of {} has finished its share; {} maps of other ranks are still missing. The last "
+        "rank writes the archive, or run again without RANK and WORLD_SIZE.",
         shard.rank, shard.world, missing);
     return 0;
   }

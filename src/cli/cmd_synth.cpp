@@ -6,6 +6,7 @@
 #include <opencv2/core/utility.hpp>
 
 #include "cli/command.h"
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "core/quantile.h"
@@ -77,7 +78,7 @@ void compare_statistics(const SynthOptions& options, int pairs, const std::strin
     line(name, cell(rendered, name), real ? cell(listed, name) : "");
     meaning += fmt::format("\n  {:<9} {}", name, text);
   });
-  print("mean of the pairs, and in brackets what all but a tenth at either end have" + meaning);
+  print("mean over pairs, 10 % and 90 % quantiles in parentheses" + meaning);
 }
 
 }  // namespace
@@ -90,40 +91,47 @@ int cmd_synth(int argc, char** argv) {
       "  nmrf synth DIR --pairs 8 --frames 20\n"
       "  nmrf synth --check 50\n"
       "  nmrf synth --statistics 50 --list mine.txt --set camera.noise=0.3\n\n"
-      "A run that was stopped goes on where it was; a finished one can be extended.\n",
+      "An interrupted run continues where it stopped; a finished one can be extended.\n",
       "nmrf synth"};
   std::string folder, size = "512x320", split = "TRAIN", textures, list;
   std::int64_t pairs = 100, seed = 1;
   int check_pairs = 0, statistics_pairs = 0, frames = 1;
   double max_disp = 0;
   std::vector<std::string> set;
+  bool list_settings = false;
   CommonOptions common;
   app.add_option("DIR", folder, "Folder to write to");
-  app.add_option("-n,--pairs", pairs, "How many")->check(CLI::Range(1, 100000000));
-  app.add_option(
-         "--frames", frames,
-         "Sequences of so many frames, of a moving camera and moving objects; --pairs counts "
-         "sequences")
+  app.add_option("-n,--pairs", pairs, "Number of pairs")->check(CLI::Range(1, 100000000));
+  app.add_option("--frames", frames,
+                 "Render sequences of this many frames with moving camera and objects; --pairs "
+                 "then counts sequences")
       ->check(CLI::Range(1, 9000));
-  app.add_option("--size", size, "WxH of the images")->capture_default_str();
-  app.add_option("--split", split, "TRAIN or TEST; the two share no scene")
+  app.add_option("--size", size, "Image size WxH")->capture_default_str();
+  app.add_option("--split", split, "TRAIN or TEST; they have no scene in common")
       ->check(CLI::IsMember({"TRAIN", "TEST"}))
       ->capture_default_str();
   app.add_option("--seed", seed, "The same seed gives the same pairs")->capture_default_str();
   app.add_option("--max-disp", max_disp, "Largest disparity, pixels (0: half the width)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--textures", textures, "Folder of photographs to mix in");
-  app.add_option("-s,--set", set, "Change a setting, e.g. camera.noise=0 (docs/synth.md)");
-  app.add_option("--check", check_pairs, "Render this many and test their truth; write nothing");
+      ->check(non_negative());
+  app.add_option("--textures", textures, "Folder of photos to use as textures");
+  app.add_option("-s,--set", set, "Change a setting, e.g. camera.noise=0 (docs/settings.md)");
+  app.add_option("--check", check_pairs,
+                 "Render this many pairs and check their truth; write nothing");
   app.add_option("--statistics", statistics_pairs,
-                 "Render this many and print what they look like; write nothing")
+                 "Render this many pairs and print image statistics; write nothing")
       ->check(CLI::Range(1, 100000));
-  app.add_option("--list", list,
-                 "With --statistics: pairs to compare with, left right disparity in each line");
+  app.add_option(
+      "--list", list,
+      "With --statistics: real pairs to compare with, one per line: left right disparity");
+  app.add_flag("--list-settings", list_settings, "Print all settings for --set and their defaults");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
+  if (list_settings) {
+    print_settings(SynthOptions());
+    return 0;
+  }
   SynthOptions options;
   options.seed = seed;
   options.textures = textures;
@@ -143,9 +151,10 @@ int cmd_synth(int argc, char** argv) {
     return 0;
   }
   check(list.empty(), ErrorKind::kUsage,
-        "--list names pairs to compare with; add --statistics N, the number to render");
+        "--list needs --statistics N, the number of pairs to render for comparison");
 
-  check(!folder.empty(), ErrorKind::kUsage, "nmrf synth needs a folder to write to");
+  check(!folder.empty(), ErrorKind::kUsage,
+        "nmrf synth needs an output folder, e.g. nmrf synth scenes --pairs 10");
   SynthTree tree;
   tree.folder = folder;
   tree.pairs = pairs;
@@ -166,7 +175,7 @@ int cmd_synth(int argc, char** argv) {
   };
   SynthTreeResult result = write_synth_tree(options, tree);
   progress.clear();
-  print(fmt::format("{}: {} {} of {}x{} rendered in {:.1f} s ({:.2f} per second), {} were there",
+  print(fmt::format("{}: {} {} of {}x{} rendered in {:.1f} s ({:.2f} per second), {} already there",
                     folder, result.written, what, options.width, options.height, elapsed(),
                     static_cast<double>(result.written) / std::max(elapsed(), 1e-9),
                     result.skipped));

@@ -23,7 +23,7 @@
 namespace nmrf::cli {
 namespace {
 
-// A port on loopback that nobody uses at this moment.
+// A free port on the loopback interface.
 int free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -106,25 +106,30 @@ int cmd_train(int argc, char** argv) {
       "nmrf train"};
   std::string config_file, output = "runs/train", device = "auto", init, cache;
   std::vector<std::string> set, freeze;
-  bool resume = false, show = false;
+  bool resume = false, show = false, list_settings = false;
   int processes = 1;
   double minutes = 0;
   CommonOptions common;
-  app.add_option("-c,--config", config_file, "TOML file; see configs/ and docs/training.md");
+  app.add_option("-c,--config", config_file, "TOML file, see configs/ and docs/training.md");
   app.add_option("-s,--set", set, "Change a setting: stage1.lr=1e-4 (repeatable)");
-  app.add_option("-o,--output", output, "Folder of the run")->capture_default_str();
-  app.add_flag("--resume", resume, "Go on from the newest checkpoint in the folder");
+  app.add_option("-o,--output", output, "Run folder")->capture_default_str();
+  app.add_flag("--resume", resume, "Continue from the newest checkpoint in the run folder");
   app.add_option("--init", init, "Weights to start from (.safetensors or .pth)");
-  app.add_option("--freeze", freeze, "Parts that stay as they are, e.g. backbone");
-  app.add_option("--cache", cache, "Folder for computed superpixels");
+  app.add_option("--freeze", freeze, "Parameter name prefixes to freeze, e.g. backbone");
+  app.add_option("--cache", cache, "Cache folder for superpixels");
   app.add_option("--nproc", processes, "Processes on this machine")->check(CLI::Range(1, 256));
   add_device(app, device);
-  app.add_option("--max-minutes", minutes, "Save and stop after this time");
+  app.add_option("--max-minutes", minutes, "Save and stop after this many minutes");
   app.add_flag("--show-config", show, "Print the effective settings and stop");
+  app.add_flag("--list-settings", list_settings, "Print all settings for --set and their defaults");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;
   common.apply();
 
+  if (list_settings) {
+    print_settings(train::TrainConfig());
+    return 0;
+  }
   if (!init.empty()) set.push_back("model.init=" + nlohmann::json(init).dump());
   if (!cache.empty()) set.push_back("data.cache=" + nlohmann::json(cache).dump());
   if (!freeze.empty())
@@ -132,8 +137,12 @@ int cmd_train(int argc, char** argv) {
       set.push_back(fmt::format("stage{}.freeze={}", i, nlohmann::json(freeze).dump()));
   if (resume && config_file.empty() && std::filesystem::exists(output + "/config.toml"))
     config_file = output + "/config.toml";
+  check(!config_file.empty() || !resume, ErrorKind::kUsage,
+        "{}: is not the folder of a run: it has no config.toml to resume with. Name the run's "
+        "folder with -o, or the settings with --config FILE.",
+        output);
   check(!config_file.empty(), ErrorKind::kUsage,
-        "nmrf train needs --config FILE (configs/ has four), or --resume with the folder of a run");
+        "nmrf train needs --config FILE (see configs/), or --resume -o FOLDER");
   train::TrainConfig config = train::read_config(config_file, set);
   if (show) {
     print(to_toml(to_json_object(config)));
@@ -158,11 +167,12 @@ int cmd_train(int argc, char** argv) {
   };
   train::TrainResult result = train::run_training(config, run, group);
   if (chief)
-    print(fmt::format(
-        "{} after {} of {} updates, loss {:.4f}, {} skipped, {:.2f} samples/s, {:.0f} % "
-        "of the time waiting for data; {}",
-        result.finished ? "finished" : "stopped", result.step, config.total_steps(), result.loss,
-        result.skipped, result.samples_per_second, 100 * result.wait_share, output));
+    print(
+        fmt::format("{} after {} of {} updates, {}, {} skipped, {:.2f} samples/s, {:.0f} % "
+                    "of the time waiting for data; {}",
+                    result.finished ? "finished" : "stopped", result.step, config.total_steps(),
+                    result.loss ? fmt::format("loss {:.4f}", *result.loss) : "no new update",
+                    result.skipped, result.samples_per_second, 100 * result.wait_share, output));
   return interrupted() ? kExitInterrupted : 0;
 }
 

@@ -20,8 +20,7 @@ constexpr const char* kEnding = "_disparity";
 
 // Files of results in a folder, sorted; a file stands for itself.
 std::vector<fs::path> results_in(const fs::path& place) {
-  check(fs::exists(place), ErrorKind::kInput, "{}: there is no such folder or file",
-        place.string());
+  check(fs::exists(place), ErrorKind::kInput, "{}: no such file or folder", place.string());
   if (!fs::is_directory(place)) return {place};
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(place))
@@ -30,7 +29,7 @@ std::vector<fs::path> results_in(const fs::path& place) {
       found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   check(!found.empty(), ErrorKind::kInput,
-        "{}: holds no result of nmrf match, that is no NAME_disparity.pfm, .png, .npy or .tiff",
+        "{}: contains no result of nmrf match (NAME_disparity.pfm, .png, .npy or .tiff)",
         place.string());
   return found;
 }
@@ -41,7 +40,7 @@ std::optional<Image> photo_of(const std::string& wish, const std::string& stem) 
   if (!fs::is_directory(wish)) return to_rgb8(read_image(wish), wish);
   if (const fs::path file = scan::image_file(fs::path(wish) / stem); !file.empty())
     return to_rgb8(read_image(file), file.string());
-  log_warning("{}: holds no picture called {}; its page goes without a photo", wish, stem);
+  log_warning("{}: no image called {}; the page will have no photo", wish, stem);
   return {};
 }
 
@@ -49,17 +48,16 @@ std::optional<Image> photo_of(const std::string& wish, const std::string& stem) 
 
 int cmd_view(int argc, char** argv) {
   CLI::App app{
-      "Results of nmrf match as HTML files: photo, map with values under the cursor, confidence, "
-      "3-D "
-      "cloud.\nEach file is complete by itself and opens in any browser, offline.\n\n"
-      "  nmrf view out/ --left left.png --calib calib.txt\n"
-      "  nmrf view out/ --left left/\n"
-      "  nmrf match left.png right.png -o out/ --page      # the same at once\n",
+      "Write results of nmrf match as HTML files: photo, map with values under the cursor, "
+      "confidence,\n3-D cloud. Each file is self-contained and opens in any browser, offline.\n\n  "
+      "nmrf view out/ --left left.png --calib calib.txt\n  nmrf view out/ --left left/\n  nmrf "
+      "match left.png right.png -o out/ --page      # in one step\n",
       "nmrf view"};
   std::string place, left, calibration_file;
   CommonOptions common;
-  app.add_option("RESULTS", place, "Folder of nmrf match -o, or one disparity file")->required();
-  app.add_option("--left", left, "Left image, or the folder of the left images");
+  app.add_option("RESULTS", place, "Output folder of nmrf match, or one disparity file")
+      ->required();
+  app.add_option("--left", left, "Left image, or folder of left images");
   app.add_option("--calib", calibration_file, "Calibration, as for nmrf match");
   common.add_to(app);
   if (int code = parse(app, argc, argv); code >= 0) return code;

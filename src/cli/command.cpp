@@ -36,7 +36,7 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv) {
     if (word == "--") break;
     if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end())
       continue;
-    return fmt::format("{}: there is no option {}; did you mean {}? {} --help lists all",
+    return fmt::format("{}: unknown option {}; did you mean {}? {} --help lists all options",
                        app.get_name(), name, closest(name, known), app.get_name());
   }
   return {};
@@ -50,8 +50,8 @@ bool terminal_stderr() {
 }
 
 void CommonOptions::add_to(CLI::App& app) {
-  app.add_flag("-q,--quiet", quiet, "Only errors on stderr");
-  app.add_flag("-v,--verbose", verbose, "More on stderr");
+  app.add_flag("-q,--quiet", quiet, "Print errors only");
+  app.add_flag("-v,--verbose", verbose, "Print details");
   app.add_option("-j,--threads", threads, "Threads (0: one per core)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -139,14 +139,15 @@ CLI::Option* add_max_disp(CLI::App& app, std::optional<int>& max_disp) {
     if (given > 0) max_disp = given;
   };
   return app
-      .add_option_function<int>("--max-disp", read, "Largest disparity, pixels (0: the model's)")
+      .add_option_function<int>("--max-disp", read,
+                                "Largest disparity to search, pixels (0: the model's default)")
       ->check(CLI::Range(0, 16384));
 }
 
 CLI::Option* add_rectify(CLI::App& app, std::string& rectify) {
   return app
       .add_option("--rectify", rectify,
-                  "small: correct small vertical errors where they are sure; off")
+                  "small: correct small vertical misalignment; off: match the images as they are")
       ->check(CLI::IsMember({"small", "off"}))
       ->capture_default_str();
 }
@@ -178,10 +179,10 @@ CLI::Option* add_device(CLI::App& app, std::string& device) {
 
 void add_pair_input(CLI::App& app, PairInput& input) {
   app.add_option("LEFT", input.left,
-                 "Left image, folder, 'pattern*' or video (with --layout: both views)");
-  app.add_option("RIGHT", input.right, "The same for the right view");
+                 "Left image, folder, 'pattern*' or video; both views with --layout");
+  app.add_option("RIGHT", input.right, "Same for the right view");
   app.add_option("--list", input.list, "Text file with one pair per line: left right");
-  app.add_option("--root", input.root, "Folder that paths of the list are relative to");
+  app.add_option("--root", input.root, "Base folder of the paths in the list");
   auto set = [&input](Layout layout) {
     check(input.layout == Layout::kByName || input.layout == layout, ErrorKind::kUsage,
           "--layout and --side-by-side contradict each other");
@@ -201,13 +202,12 @@ void add_pair_input(CLI::App& app, PairInput& input) {
            for (const auto& [known, layout] : kLayouts)
              if (name == known) set(layout);
          },
-         "LEFT holds both views: beside each other (crossed: the right one first), above each "
-         "other (bottom-top: the right one above), or as MPO; .mpo and .jps need no --layout")
+         "LEFT holds both views. crossed: side by side, right view first; bottom-top: right view "
+         "on top. .mpo and .jps files need no --layout")
       ->check(CLI::IsMember(names));
   app.add_flag_callback(
-      "--side-by-side", [set] { set(Layout::kSideBySide); }, "The same as --layout side-by-side");
-  app.add_flag("--upright", input.upright,
-               "Turn photographs as their EXIF orientation says [as they are stored]");
+      "--side-by-side", [set] { set(Layout::kSideBySide); }, "Same as --layout side-by-side");
+  app.add_flag("--upright", input.upright, "Rotate photos according to their EXIF orientation");
 }
 
 std::string in_options(std::string message) {

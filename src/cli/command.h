@@ -1,6 +1,8 @@
 // What the commands share: options, terminal manners, exit codes.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/fields.h"
 #include "io/pair_source.h"
 #include "nmrf/matcher.h"
 
@@ -104,5 +107,14 @@ inline constexpr int kExitInterrupted = 130;
 void print(const std::string& text);
 // The object in one line; bytes that are no UTF-8 (in file names) are replaced.
 void print_json(const nlohmann::json& object);
+
+// All settings of an option struct as lines of TOML with dotted keys: value, then its meaning.
+template <class Options>
+void print_settings(const Options& options, const std::string& indent = "") {
+  Options::fields(options, [&](const char* key, const auto& value, const char* doc) {
+    print(fmt::format("{}{:<34} = {:<10} # {}", indent, key, fields_detail::encode(value).dump(),
+                      doc));
+  });
+}
 
 }  // namespace nmrf::cli

@@ -206,10 +206,9 @@ int run_sequences(const SequenceSettings& s) {
         fmt::format("{:.3f}", b.at(key).get<double>() / std::max(1e-9, a.at(key).get<double>())));
   cells.push_back(ratio);
   print(fmt::format(
-      "{} sequences; {} of {} cuts noticed, {} further frames taken for one\n{}"
-      "s per frame: median, without the first frame of a sequence; noise: mean change of a point's "
-      "disparity from\n  frame to frame besides that of its truth; still: of points that hardly "
-      "move",
+      "{} sequences; {} of {} cuts detected, {} false detections\n{}s per frame: median, without "
+      "the first frame of a sequence; noise: mean frame-to-frame change of a point's disparity\n  "
+      "beyond that of its truth; still: points that hardly move",
       folders.size(), noticed, cuts, lost, text_table(cells, 1)));
   return 0;
 }

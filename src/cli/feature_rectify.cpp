@@ -26,8 +26,9 @@ void rectify(InputPair& pair, nlohmann::json& report) {
                          {"homography_right", found.right},
                          {"size", {found.width, found.height}}};
   log_info(
-      "{}: rectified by {} matches: their vertical error was {:.1f} px and is {:.2f} px; the map "
-      "belongs to the rectified left image, {}x{}. Without a calibration depth is not to scale.",
+      "{}: rectified from {} feature matches, vertical error {:.1f} px before, {:.2f} px after; "
+      "the map belongs to the rectified left image, {}x{}. Without a calibration depth has no "
+      "scale.",
       pair.stem, found.matches, found.before, found.residual, found.width, found.height);
 }
 

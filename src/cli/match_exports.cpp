@@ -36,29 +36,30 @@ std::string camera_info(const char* name, const Calibration& c, int width, int h
 }  // namespace
 
 void ExportSettings::add_to(CLI::App& app, const std::string& group) {
-  app.add_option("--z-near", cloud.z_near, "Drop nearer points, metres")->group(group);
-  app.add_option("--z-far", cloud.z_far, "Drop farther points, metres")->group(group);
+  app.add_option("--z-near", cloud.z_near, "Drop points nearer than this, metres")->group(group);
+  app.add_option("--z-far", cloud.z_far, "Drop points farther than this, metres")->group(group);
   app.add_option("--edge", cloud.edge,
-                 "Drop points at disparity steps above this many pixels (0: keep)")
+                 "Drop flying points at disparity steps above this many pixels (0: keep all)")
       ->group(group);
-  app.add_option("--stride", cloud.stride, "Every n-th pixel of every n-th row")->group(group);
+  app.add_option("--stride", cloud.stride, "Use every n-th pixel of every n-th row")->group(group);
   app.add_option("--min-confidence", cloud.min_confidence,
-                 "Drop points of a lower confidence, 0 to 1")
+                 "Drop points below this confidence, 0 to 1")
       ->group(group);
-  app.add_flag("--normals", cloud.normals, "Points with normals")->group(group);
-  app.add_option("--voxel", voxel, "One point per cube of this side, metres")->group(group);
+  app.add_flag("--normals", cloud.normals, "Add normals to the points")->group(group);
+  app.add_option("--voxel", voxel, "Thin to one point per voxel of this size, metres")
+      ->group(group);
   app.add_option("--outliers", outliers,
-                 "Drop points whose distance to their 16 neighbours is so many standard deviations "
-                 "above the mean, e.g. 2")
+                 "Drop points whose mean distance to their 16 nearest neighbours is this many "
+                 "standard deviations above average, e.g. 2")
       ->group(group);
   app.add_option("--export", formats,
-                 "Also: pcd; obj, glb (textured mesh); colmap, tum, ros (folders); separated by "
-                 "commas")
+                 "Also write, separated by commas: pcd; obj, glb (textured meshes); colmap, tum, "
+                 "ros (folders)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"pcd", "obj", "glb", "colmap", "tum", "ros"}))
       ->group(group);
-  app.add_option("--cut", cut, "Cut meshes where disparity steps by more px per pixel")
+  app.add_option("--cut", cut, "Cut meshes at disparity steps above this, px per pixel")
       ->capture_default_str()
       ->group(group);
 }

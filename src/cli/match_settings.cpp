@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/validators.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -17,13 +18,13 @@ namespace fs = std::filesystem;
 void MatchSettings::add_to(CLI::App& app) {
   add_pair_input(app, input);
   app.add_option("--camera", input.camera,
-                 "Instead: a camera whose frames hold both views, by number; see --layout")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--frames", frames, "Stop after so many frames of a video or camera")
-      ->check(CLI::PositiveNumber);
+                 "Match live frames of this camera (number or address), which hold both views (see "
+                 "--layout)");
+  app.add_option("--frames", frames, "Stop after this many frames of a video or camera")
+      ->check(positive());
 
   constexpr const char* kOutput = "Output";
-  app.add_option("-o,--output", output, "Folder (ends in / or exists), or one file")
+  app.add_option("-o,--output", output, "Folder (ends in / or exists), or a single file")
       ->capture_default_str()
       ->group(kOutput);
   app.add_option("--format", format, "Disparity: pfm, png (16-bit, x256), npy, tiff [pfm]")
@@ -34,68 +35,76 @@ void MatchSettings::add_to(CLI::App& app) {
       ->capture_default_str()
       ->group(kOutput);
   app.add_flag("--confidence", confidence,
-               "Also the probability of an error of at most 1 px, and with a calibration the "
-               "expected error of the depth")
-      ->group(kOutput);
-  app.add_flag("--lr-check", lr_check, "Also a mask of occluded pixels; twice the time")
+               "Also write the probability that the error is at most 1 px and, with a calibration, "
+               "the expected depth error")
       ->group(kOutput);
   app.add_flag(
-         "--mask", mask,
-         "Also what is known of each pixel, the sum of: 1 occluded, 2 out of view, 4 filled in")
+         "--lr-check", lr_check,
+         "Left-right consistency check: also write a mask of occluded pixels; takes twice as long")
       ->group(kOutput);
-  app.add_option("--lr-threshold", lr_threshold, "Pixels of disagreement allowed")
+  app.add_flag("--mask", mask,
+               "Also write a mask: the sum of 1 occluded, 2 out of view, 4 filled in")
+      ->group(kOutput);
+  app.add_option("--lr-threshold", lr_threshold, "Largest left-right difference allowed, pixels")
       ->capture_default_str()
       ->group(kOutput);
-  app.add_flag("--no-picture", no_picture, "No colour picture")->group(kOutput);
+  app.add_flag("--no-picture", no_picture, "Write no colour picture")->group(kOutput);
   app.add_option("--colormap", colormap, "turbo, inferno, jet or kitti")
       ->check(CLI::IsMember({"turbo", "inferno", "jet", "kitti"}))
       ->capture_default_str()
       ->group(kOutput);
   app.add_option("--range", range,
-                 "Disparities of the colours: LO,HI; or 'first' (from the first pair, kept for "
-                 "all), or 'each'")
+                 "Disparity range of the colours: LO,HI; first (taken from the first pair, used "
+                 "for all) or each (per pair)")
       ->capture_default_str()
       ->group(kOutput);
-  app.add_option("--truth", truth_file,
-                 "True disparity of the left image: prints the error and draws it (one pair)")
+  app.add_option(
+         "--truth", truth_file,
+         "True disparity of the left image: print the error and write an error map (one pair only)")
       ->group(kOutput);
-  app.add_flag("--page", page, "Also an HTML page with photo, map, confidence and 3-D cloud")
+  app.add_flag("--page", page, "Also write an HTML page with photo, map, confidence and 3-D cloud")
       ->group(kOutput);
-  app.add_flag("--no-frames", no_frames, "Of a video, only the disparity video")->group(kOutput);
-  app.add_flag("--json", json, "One JSON line per pair on stdout")->group(kOutput);
+  app.add_flag("--no-frames", no_frames, "Of a video, write only the disparity video")
+      ->group(kOutput);
+  app.add_flag("--window,!--no-window", window,
+               "Show photo and map of a video during matching; q ends [for cameras, if there is a "
+               "display]")
+      ->group(kOutput);
+  app.add_flag("--json", json, "Print one JSON object per pair")->group(kOutput);
 
   constexpr const char* kMatching = "Matching";
-  app.add_option("-m,--model", model, "Model file (.safetensors or the authors' .pth)")
+  app.add_option("-m,--model", model,
+                 "Model file: .safetensors, or .pth from the authors [bundled model]")
       ->group(kMatching);
   add_device(app, matcher.device)->group(kMatching);
   add_max_disp(app, matcher.max_disp)->group(kMatching);
   app.add_option("--min-disp", match.min_disp,
-                 "Least disparity, pixels of the images as they are; may be negative [0]")
+                 "Smallest disparity to search, in pixels of the input images; may be negative [0]")
       ->check(CLI::Range(-16384, 16384))
       ->group(kMatching);
   add_precision(app, matcher.precision)->group(kMatching);
-  add_scale(
-      app, match.scale,
-      "Resize the images first, intrinsics along; 1: as they are; auto: as the model does best, "
-      "results at the original size")
+  add_scale(app, match.scale,
+            "Resize images and calibration by this factor before matching; 1: as they are; auto: "
+            "the model's best scale, results at the original size")
       ->group(kMatching);
   app.add_option("--memory", memory,
-                 "Keep to so much memory, e.g. 2G; larger pairs are matched in overlapping tiles")
+                 "Memory limit, e.g. 2G; larger pairs are matched in overlapping tiles")
       ->transform(CLI::AsSizeValue(false))
       ->group(kMatching);
-  app.add_flag("--full-size", match.full_size, "With --scale FACTOR: results at the original size")
+  app.add_flag("--full-size", match.full_size,
+               "With --scale FACTOR: write results at the original size")
       ->group(kMatching);
   app.add_option("--set", matcher.set, "Change a model option, e.g. match.median=0; repeatable")
       ->allow_extra_args(false)
       ->group(kMatching);
   app.add_option("--rectify", rectify.wish,
-                 "small: correct small vertical errors where they are sure; off; auto: also "
-                 "rectify by features; or the rig's calibration: FILE or FILE,FILE")
+                 "small: correct small vertical misalignment; off; auto: also rectify from image "
+                 "features; or a stereo calibration: FILE or FILE,FILE")
       ->capture_default_str()
       ->group(kMatching);
   rectify.add_to(app, kMatching);
   app.add_flag("--no-checks", no_checks,
-               "Skip the check for swapped or unrectified images, and correct none")
+               "Do not check for swapped or unrectified images, and correct nothing")
       ->group(kMatching);
 
   constexpr const char* kDepth = "Depth and point cloud";
@@ -104,19 +113,21 @@ void MatchSettings::add_to(CLI::App& app) {
       ->group(kDepth);
   app.add_option("--focal", focal, "Instead of --calib: focal length, pixels [EXIF]")
       ->group(kDepth);
-  app.add_option("--baseline", baseline, "and baseline, metres")->group(kDepth);
-  app.add_option("--doffs", doffs, "cx of the right minus cx of the left camera, pixels [0]")
+  app.add_option("--baseline", baseline, "With --focal: distance between the cameras, metres")
       ->group(kDepth);
-  app.add_option("--cx", cx, "principal point [image centre]")->group(kDepth);
-  app.add_option("--cy", cy, "principal point [image centre]")->group(kDepth);
-  app.add_option("--depth-format", depth_format, "png (16-bit mm), npy, tiff or pfm (metres)")
+  app.add_option("--doffs", doffs, "cx of the right camera minus cx of the left, pixels [0]")
+      ->group(kDepth);
+  app.add_option("--cx", cx, "Principal point, pixels [image centre]")->group(kDepth);
+  app.add_option("--cy", cy, "Principal point, pixels [image centre]")->group(kDepth);
+  app.add_option("--depth-format", depth_format,
+                 "png (16-bit millimetres), or npy, tiff, pfm (metres)")
       ->check(CLI::IsMember({"png", "npy", "tiff", "pfm"}))
       ->capture_default_str()
       ->group(kDepth);
-  app.add_flag("--no-depth", no_depth, "No depth map")->group(kDepth);
-  app.add_flag("--no-cloud", no_cloud, "No point cloud")->group(kDepth);
+  app.add_flag("--no-depth", no_depth, "Write no depth map")->group(kDepth);
+  app.add_flag("--no-cloud", no_cloud, "Write no point cloud")->group(kDepth);
   app.add_flag("--keep-filled", keep_filled,
-               "Depth and points also where the disparity was filled in, not matched")
+               "Keep depth and points where the disparity was filled in")
       ->group(kDepth);
   exports.add_to(app, kDepth);
   common.add_to(app);
@@ -131,7 +142,7 @@ void MatchSettings::complete() {
 }
 
 void MatchSettings::validate() const {
-  check(!output.empty(), ErrorKind::kUsage, "-o names nothing; expected a folder or a file");
+  check(!output.empty(), ErrorKind::kUsage, "-o is empty; expected a folder or a file");
   check(lr_threshold >= 0 && std::isfinite(lr_threshold), ErrorKind::kUsage,
         "--lr-threshold {}: expected pixels, 0 or more", lr_threshold);
   exports.validate();
@@ -141,15 +152,15 @@ void MatchSettings::validate() const {
         "--export needs depth: give --calib FILE, or --focal and --baseline");
   const bool by_hand = focal || baseline || doffs || cx || cy;
   check(calibration_file.empty() || !by_hand, ErrorKind::kUsage,
-        "--calib and --focal, --baseline, --doffs, --cx, --cy exclude each other");
+        "give either --calib or --focal, --baseline, --doffs, --cx and --cy, not both");
   check(!rectify.by_calibration() || (calibration_file.empty() && !by_hand), ErrorKind::kUsage,
-        "--rectify {} brings the calibration along; leave out --calib, --focal and --baseline",
+        "--rectify {} already supplies the calibration; drop --calib, --focal and --baseline",
         rectify.wish);
   rectify.validate();
   if (by_hand)
-    check(focal.value_or(1) > 0 && baseline.value_or(0) > 0, ErrorKind::kUsage,
-          "depth needs both --focal (pixels; photographs may tell it) and --baseline (metres), and "
-          "both positive");
+    check(
+        focal.value_or(1) > 0 && baseline.value_or(0) > 0, ErrorKind::kUsage,
+        "depth needs a positive --focal (pixels; or EXIF data) and a positive --baseline (metres)");
 }
 
 OutputNames::OutputNames(const MatchSettings& settings, bool many) {
@@ -170,8 +181,8 @@ OutputNames::OutputNames(const MatchSettings& settings, bool many) {
     check_format(extension_);
   } else {
     check(is_disparity_extension(extension), ErrorKind::kUsage,
-          "-o {}: no disparity format is called '{}'; expected .pfm, .png, .npy, .tiff, or a "
-          "folder (end it with /)",
+          "-o {}: unknown disparity format '{}'; expected .pfm, .png, .npy or .tiff, or a folder "
+          "(end it with /)",
           wish, extension);
     check(format.empty() || "." + format == extension || (format == "tiff" && extension == ".tif"),
           ErrorKind::kUsage, "-o {} contradicts --format {}", wish, format);
@@ -189,7 +200,7 @@ void OutputNames::make_ready() const {
   // Before minutes of matching rather than after.
   const std::string folder = folder_.empty() ? "." : folder_.string();
   check(::access(folder.c_str(), W_OK | X_OK) == 0, ErrorKind::kFailure,
-        "{}: you may not write into this folder", folder);
+        "{}: no permission to write into this folder; choose another with -o", folder);
 }
 
 fs::path OutputNames::disparity(const std::string& stem, const std::string& view) const {
@@ -241,9 +252,7 @@ Geometry::Geometry(const MatchSettings& settings)
 void Geometry::guess(const InputPair& pair, nlohmann::json& report) {
   if (given_ && !guessed_) return;
   check(pair.focal_guess || !baseline_, ErrorKind::kUsage,
-        "{}: --baseline alone needs photographs whose EXIF data tell the focal length, which this "
-        "does not. Give --focal too, in pixels.",
-        pair.left_name);
+        "{}: its EXIF data hold no focal length; give --focal too, in pixels", pair.left_name);
   given_.reset();
   if (!pair.focal_guess) return;
   report["exif"] = {{"focal_px", *pair.focal_guess}};
@@ -254,17 +263,16 @@ void Geometry::guess(const InputPair& pair, nlohmann::json& report) {
     c.fx = c.fy = *pair.focal_guess;
     c.baseline = *baseline;
     c.doffs = doffs_.value_or(0);
-    c.source = fmt::format("the focal length in EXIF, a first guess; baseline from {}",
+    c.source = fmt::format("focal length from EXIF, a first guess; baseline from {}",
                            baseline_ ? "the command line" : "the MPO file");
     c.validate();
     given_ = c;
     by_hand_ = guessed_ = true;
   }
   if (!told_)
-    log_info("{}: EXIF tells of a focal length of about {:.0f} px. {}", pair.stem,
-             *pair.focal_guess,
-             baseline ? "Depths made with it may be wrong by some per cent; a calibration is better"
-                      : "With --baseline METRES it gives depths");
+    log_info("{}: EXIF gives a focal length of about {:.0f} px. {}", pair.stem, *pair.focal_guess,
+             baseline ? "Expect depth errors of several per cent; a calibration is better"
+                      : "Add --baseline METRES to get depth");
   told_ = true;
 }
 
@@ -277,16 +285,16 @@ Calibration Geometry::of(ImageSize original, ImageSize matched) {
              (c.width != original.width || c.height != original.height)) {
     const double sx = static_cast<double>(original.width) / c.width;
     const double sy = static_cast<double>(original.height) / c.height;
-    // A resized image keeps its shape up to rounding. Anything else was cropped, and nobody can
-    // tell from the sizes where.
+    // A resized image keeps its aspect ratio up to rounding. Anything else was cropped, and the
+    // sizes do not tell where.
     check(std::abs(c.height * sx - original.height) <= std::max(1.0, 0.01 * original.height),
           ErrorKind::kInput,
-          "{}: holds for {}x{} images, but these are {}x{}, of another shape. Cropping moves the "
-          "principal point: give the calibration of the cropped images.",
+          "{}: is for {}x{} images, but these are {}x{}, with a different aspect ratio. Cropping "
+          "moves the principal point: give the calibration of the cropped images.",
           c.source, c.width, c.height, original.width, original.height);
     if (!warned_)
-      log_warning("{}: holds for {}x{} images, these are {}x{}; it is scaled to fit", c.source,
-                  c.width, c.height, original.width, original.height);
+      log_warning("{}: is for {}x{} images, these are {}x{}; scaling the calibration to fit",
+                  c.source, c.width, c.height, original.width, original.height);
     warned_ = true;
     c = c.scaled(sx, sy);
   }

@@ -44,6 +44,7 @@ struct MatchSettings {
   bool no_depth = false, no_cloud = false, keep_filled = false;
   bool no_checks = false, json = false, no_frames = false, page = false;
   std::optional<std::int64_t> frames;  // of a video, at most
+  std::optional<bool> window;          // of a video; not said: of a camera
   std::string colormap = "turbo", range = "first";
   std::string calibration_file, truth_file;
   std::optional<double> focal, baseline, doffs, cx, cy;

@@ -18,9 +18,9 @@ std::string model_path(const std::string& given) {
   for (const fs::path& folder : {own / "../share/nmrf/models", own / "share/nmrf/models"})
     if (fs::exists(folder / kShipped, ignored)) return (folder / kShipped).lexically_normal();
   fail(ErrorKind::kModel,
-       "no model: give one with --model FILE or $NMRF_MODEL. The authors' checkpoints "
-       "(sceneflow.pth, kitti.pth) work as they are; --model formula:paper runs the network on "
-       "untrained weights.");
+       "no model found: the bundled nmrf-fast.safetensors is not installed next to this program. "
+       "Give a model with --model FILE or $NMRF_MODEL; the authors' sceneflow.pth and kitti.pth "
+       "work directly.");
 }
 
 }  // namespace nmrf::cli

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "cli/command.h"
+#include "cli/rectify_choice.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "nmrf/checks.h"
@@ -31,10 +32,10 @@ bool has_feature_rectifier() { return g_rectifier != nullptr; }
 
 void RectifySettings::add_to(CLI::App& app, const char* group) {
   app.add_option("--alpha", alpha,
-                 "With a calibration, 0: only pixels that both cameras see; 1: all of them [0]")
+                 "With a calibration: 0 keeps only pixels that both cameras see, 1 keeps all [0]")
       ->group(group);
   app.add_option("--rectified-size", size,
-                 "With a calibration: WIDTHxHEIGHT of the rectified images [as the cameras']")
+                 "With a calibration: WIDTHxHEIGHT of the rectified images [camera size]")
       ->group(group);
 }
 
@@ -52,7 +53,7 @@ RectifyOptions RectifySettings::options() const {
 void RectifySettings::validate() const {
   options().validate();
   check(by_calibration() || (!alpha && size.empty()), ErrorKind::kUsage,
-        "--alpha and --rectified-size belong to a rectification by a calibration");
+        "--alpha and --rectified-size need a calibration: --rectify FILE");
 }
 
 PairRectifier::PairRectifier(const RectifySettings& settings, bool video, bool checks)
@@ -83,10 +84,15 @@ void PairRectifier::apply(InputPair& pair, nlohmann::json& report) {
 
 void PairRectifier::correct_small_errors(InputPair& pair, nlohmann::json& report) {
   PairCheck verdict = check_pair(pair.left, pair.right);
-  if (settings_.by_features() && verdict.not_rectified && !verdict.correctable) {
-    g_rectifier(pair, report);
-    changed_ = true;
-    verdict = check_pair(pair.left, pair.right);
+  if (settings_.by_features() && wants_features(verdict)) {
+    try {
+      g_rectifier(pair, report);
+      changed_ = true;
+      verdict = check_pair(pair.left, pair.right);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput || !verdict.correctable) throw;
+      log_info("{} A small correction does.", error.what());
+    }
   }
   // Its warning follows that of identical images.
   if (verdict.swapped && settings_.negative)
@@ -104,8 +110,8 @@ void PairRectifier::correct_small_errors(InputPair& pair, nlohmann::json& report
         {"error_px", verdict.alignment_error}, {"matches", verdict.matches}};
     if (!decided)
       log_info(
-          "{}: the right image is {:.2f} px too {}, turned by {:.2f} degrees and scaled by {:.4f}; "
-          "corrected before matching (not with --rectify off)",
+          "{}: the right image is {:.2f} px too {}, rotated by {:.2f} degrees and scaled by "
+          "{:.4f}; corrected before matching (--rectify off to disable)",
           pair.stem, std::abs(alignment_->offset), alignment_->offset > 0 ? "low" : "high", degrees,
           1 + alignment_->scale);
   }

@@ -30,20 +30,20 @@ struct Entry {
 constexpr const char* kRuntime = "nmrf";
 constexpr Entry kCommands[] = {
     {"match", "disparity, depth and point clouds from stereo pairs", kRuntime},
-    {"calibrate", "two cameras from images of a board", kTools},
-    {"rectify", "rectified pairs from a rig's calibration or from features", kRuntime},
-    {"eval", "the numbers of the stereo benchmarks", kTools},
-    {"submit", "archives for KITTI, Middlebury and ETH3D", kTools},
+    {"calibrate", "calibrate two cameras from images of a board", kTools},
+    {"rectify", "rectify pairs, by a calibration or by image features", kRuntime},
+    {"eval", "evaluate with the metrics of the stereo benchmarks", kTools},
+    {"submit", "make archives for KITTI, Middlebury and ETH3D", kTools},
     {"train", "train or fine-tune a network", kTrain},
-    {"plot", "draw the curves of training runs", kTools},
+    {"plot", "plot training runs", kTools},
     {"synth", "render stereo scenes with exact disparity", kTools},
-    {"view", "results as HTML pages: photo, map, confidence, 3-D cloud", kRuntime},
-    {"asp", "stereo for Ames Stereo Pipeline: float TIFF in and out", kRuntime},
-    {"convert", "turn a .pth checkpoint into a .safetensors model", kRuntime},
-    {"export", "write a model as ONNX, for other engines", kExport},
-    {"info", "options, parameters and arithmetic of a model", kRuntime},
-    {"bench", "speed and memory of the network on this machine", kRuntime},
-    {"doctor", "what is installed here, and a quick self-test", kRuntime},
+    {"view", "show results as HTML pages: photo, map, confidence, 3-D cloud", kRuntime},
+    {"asp", "stereo plug-in for Ames Stereo Pipeline", kRuntime},
+    {"convert", "convert a .pth checkpoint into a .safetensors model", kRuntime},
+    {"export", "export a model to ONNX", kExport},
+    {"info", "show options, parameters and FLOPs of a model", kRuntime},
+    {"bench", "measure speed and memory on this machine", kRuntime},
+    {"doctor", "show what is installed and run a self-test", kRuntime},
 };
 
 bool g_libtorch = false;
@@ -61,10 +61,11 @@ void print_help(const Program& program) {
   std::string text =
       "nmrf: stereo matching by a Neural Markov Random Field\n\n"
       "Try first:\n"
-      "  nmrf doctor                                                does it work here?\n"
+      "  nmrf doctor                                                check the installation\n"
       "  nmrf match left.png right.png -o out/                      disparity of a rectified pair\n"
-      "  nmrf match left.png right.png -o out/ --calib calib.txt    and depth and a point cloud\n\n"
-      "Commands (nmrf COMMAND --help tells more):\n";
+      "  nmrf match left.png right.png -o out/ --calib calib.txt    plus depth and a point "
+      "cloud\n\n"
+      "Commands (nmrf COMMAND --help lists the options):\n";
   for (const auto& command : kCommands) {
     text += fmt::format("  {:<10} {}", command.name, command.summary);
     if (command.program != program.name && find_program(command.program).empty())
@@ -100,9 +101,13 @@ int run(const Program& program, int argc, char** argv) {
   for (const auto& command : kCommands)
     if (first == command.name && command.program != program.name)
       hand_over(command.program, argc - 1, argv + 1);
+  std::error_code ignored;
+  check(!fs::exists(first, ignored), ErrorKind::kUsage,
+        "'{}' is a file or folder, not a command. Did you mean: nmrf match {} RIGHT -o out/", first,
+        first);
   std::vector<std::string> names;
   for (const auto& command : kCommands) names.emplace_back(command.name);
-  fail(ErrorKind::kUsage, "there is no command '{}'; did you mean '{}'? nmrf --help lists them all",
+  fail(ErrorKind::kUsage, "unknown command '{}'; did you mean '{}'? nmrf --help lists all commands",
        first, closest(first, names));
 }
 
@@ -143,8 +148,9 @@ bool prefer_short_spins() {
 
 void hand_over(const char* program, int argc, char** argv) {
   const std::string path = find_program(program);
-  check(!path.empty(), ErrorKind::kUsage, "nmrf {} needs {} here, which is not installed. {}",
-        argv[0], program, remedy(program));
+  check(!path.empty(), ErrorKind::kUsage,
+        "nmrf {} needs the program {}, which is not installed. {}", argv[0], program,
+        remedy(program));
   if (std::strcmp(program, kTrain) == 0) prefer_short_spins();
   std::string name = program;
   std::vector<char*> arguments{name.data()};

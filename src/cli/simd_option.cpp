@@ -8,7 +8,7 @@ CLI::Option* add_simd(CLI::App& app) {
   return app
       .add_option_function<std::string>(
           "--simd", [](const std::string& widest) { kernels::limit_simd(widest); },
-          "The widest instruction set to use: sse4, avx2, avx512 or vnni")
+          "Widest instruction set to use: sse4, avx2, avx512 or vnni")
       ->check(CLI::IsMember({"sse4", "avx2", "avx512", "vnni"}));
 }
 

@@ -38,7 +38,7 @@ void reject_unknown(const json& object, const std::vector<std::string>& known,
   leaves(object, "", found);
   for (const auto& key : found) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    fail(ErrorKind::kUsage, "{}: there is no setting '{}'. Did you mean '{}'?", what, key,
+    fail(ErrorKind::kUsage, "{}: unknown setting '{}'. Did you mean '{}'?", what, key,
          closest(key, known));
   }
 }

@@ -136,8 +136,8 @@ void from_json_object(Options& options, const nlohmann::json& object, std::strin
 template <class Options>
 void set_field(Options& options, const std::string& assignment) {
   auto equals = assignment.find('=');
-  check(equals != std::string::npos && equals > 0, ErrorKind::kUsage,
-        "'{}': expected key=value, for example train.lr=1e-4", assignment);
+  check(equals != std::string::npos && equals > 0, ErrorKind::kUsage, "'{}': expected KEY=VALUE",
+        assignment);
   nlohmann::json object = nlohmann::json::object();
   object[fields_detail::pointer_of(assignment.substr(0, equals))] =
       fields_detail::parse_value(assignment.substr(equals + 1));

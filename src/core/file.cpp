@@ -22,11 +22,11 @@ std::string errno_text() { return std::strerror(errno); }
 // Opens for reading; a folder, a missing or an unreadable file is an Error naming the path.
 int open_for_reading(const fs::path& path, ErrorKind kind, struct stat& info) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  check(fd >= 0, kind, "{}: cannot be opened: {}. Check the path, and that you may read it.",
+  check(fd >= 0, kind, "{}: cannot be opened: {}. Check the path and its permissions.",
         path.string(), errno_text());
   if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
     ::close(fd);
-    fail(kind, "{}: is not a file but a folder; name the file itself", path.string());
+    fail(kind, "{}: is a folder; expected a file", path.string());
   }
   return fd;
 }
@@ -35,11 +35,14 @@ int open_for_reading(const fs::path& path, ErrorKind kind, struct stat& info) {
 
 AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)) {
   static std::atomic<unsigned> counter{0};
-  temporary_ = target_;
-  temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // O_EXCL: two containers that share a folder may have equal process ids.
+  do {
+    temporary_ = target_;
+    temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd_ < 0 && errno == EEXIST);
   check(fd_ >= 0, ErrorKind::kFailure,
-        "{}: cannot be written: {}. Check that the folder exists and that you may write there.",
+        "{}: cannot be written: {}. Check that the folder exists and is writable.",
         target_.string(), errno_text());
 }
 
@@ -55,7 +58,7 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
     ssize_t written = ::write(fd_, cursor, bytes);
     if (written < 0 && errno == EINTR) continue;
     check(written > 0, ErrorKind::kFailure,
-          "{}: writing failed: {}. The file that was there before is untouched.", target_.string(),
+          "{}: writing failed: {}. Any previous file is unchanged.", target_.string(),
           errno_text());
     cursor += written;
     bytes -= static_cast<std::size_t>(written);
@@ -69,9 +72,8 @@ void AtomicFile::commit() {
   if (!ok || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
     std::string reason = errno_text();
     ::unlink(temporary_.c_str());
-    fail(ErrorKind::kFailure,
-         "{}: writing failed: {}. The file that was there before is untouched.", target_.string(),
-         reason);
+    fail(ErrorKind::kFailure, "{}: writing failed: {}. Any previous file is unchanged.",
+         target_.string(), reason);
   }
 }
 
@@ -109,8 +111,8 @@ void make_folder(const fs::path& folder) {
   std::error_code code;
   fs::create_directories(folder, code);
   check(!code && fs::is_directory(folder), ErrorKind::kFailure,
-        "{}: the folder cannot be made: {}. Name one in a place where you may write.",
-        folder.string(), code ? code.message() : "a file of that name exists");
+        "{}: the folder cannot be created: {}. Choose a writable place.", folder.string(),
+        code ? code.message() : "a file with that name exists");
 }
 
 MappedFile::MappedFile(const fs::path& path, ErrorKind kind) {

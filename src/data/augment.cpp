@@ -255,6 +255,7 @@ void AugmentOptions::validate() const {
 
 Sample augment(Sample sample, const AugmentOptions& options, Rng& rng) {
   sample.noc_disparity.release();
+  sample.surfaces.release();
   namespace parts = augment_parts;
   const AugmentRanges& ranges = sample.sparse ? options.sparse : options.dense;
   if (options.keep_clean) {

@@ -37,22 +37,21 @@ struct AugmentOptions {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
-    visit("enabled", self.enabled, "false: nothing random, only a crop from the middle");
-    visit("crop_height", self.crop_height, "pixels; 0 = as the image; smaller images are padded");
-    visit("crop_width", self.crop_width, "pixels; 0 = as the image; smaller images are padded");
+    visit("enabled", self.enabled, "false: no augmentation, centre crop");
+    visit("crop_height", self.crop_height, "pixels; 0 = image size; smaller images are padded");
+    visit("crop_width", self.crop_width, "pixels; 0 = image size; smaller images are padded");
     ranges(self.dense, visit, kDenseKeys);
     ranges(self.sparse, visit, kSparseKeys);
-    visit("asymmetric", self.asymmetric,
-          "probability that the two images get colours of their own");
-    visit("eraser", self.eraser, "probability that patches of the right image are erased");
+    visit("asymmetric", self.asymmetric, "probability of independent colour changes per image");
+    visit("eraser", self.eraser, "probability of erasing patches of the right image");
     visit("eraser_low", self.eraser_low, "smallest side of an erased patch, pixels");
     visit("eraser_high", self.eraser_high, "largest side of an erased patch, pixels");
-    visit("eraser_count", self.eraser_count, "most patches erased in one image");
+    visit("eraser_count", self.eraser_count, "maximum number of patches");
     visit("mirror", self.mirror,
-          "probability to mirror and swap the pair; only where the right view's truth is known");
-    visit("flip", self.flip, "probability to turn the pair upside down");
+          "probability of mirroring and swapping the pair; needs truth of the right view");
+    visit("flip", self.flip, "probability of flipping the pair vertically");
     visit("scale_disp", self.scale_disp,
-          "px: enlarge only as far as 98 % of the disparities stay below this; 0: any");
+          "px: limit enlargement so that 98 % of the disparities stay below this; 0 = no limit");
   }
   // Throws Error(kUsage) naming the setting.
   void validate() const;
@@ -67,11 +66,11 @@ struct AugmentOptions {
       "sparse.hue",        "sparse.scale_low", "sparse.scale_high"};
   template <class Ranges, class Visitor>
   static void ranges(Ranges& self, Visitor&& visit, const Keys& key) {
-    visit(key[0], self.brightness, "factor in 1 -+ this");
-    visit(key[1], self.contrast, "factor in 1 -+ this");
+    visit(key[0], self.brightness, "factor within 1 -+ this");
+    visit(key[1], self.contrast, "factor within 1 -+ this");
     visit(key[2], self.saturation_low, "smallest factor");
     visit(key[3], self.saturation_high, "largest factor");
-    visit(key[4], self.hue, "shift in -+ this; 1 = once around the colour circle");
+    visit(key[4], self.hue, "shift within -+ this; 1 = full colour circle");
     visit(key[5], self.scale_low, "smallest scale, power of two");
     visit(key[6], self.scale_high, "largest scale, power of two");
   }

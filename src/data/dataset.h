@@ -46,19 +46,20 @@ struct DatasetOptions {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
-    visit("name", self.name, "the data set, for example kitti2015 or list");
-    visit("root", self.root, "the folder it lies in");
-    visit("split", self.split, "the part of it; empty = the data set's default");
+    visit("name", self.name, "data set, such as kitti2015 or list");
+    visit("root", self.root, "its folder");
+    visit("split", self.split, "split; empty = the data set's default");
     visit("pass", self.pass, "SceneFlow, Sintel: clean, final, both; empty = final, else clean");
     visit("size", self.size, "Middlebury 2003-2006: full, half, third, quarter, all");
     visit("variant", self.variant, "Middlebury 2014: perfect, imperfect, all");
     visit("lighting", self.lighting, "Middlebury 2014, right image: default, E, L, all");
-    visit("list", self.list, "the list file; with other names: the samples to keep, one per line");
+    visit("list", self.list,
+          "list file; with other data sets: names of the samples to keep, one per line");
     visit("divisor", self.divisor,
           "disparity = value / divisor in integer files; 0 = as documented");
     visit("truth", self.truth, "auto, dense or sparse: which augmentation rules apply");
     visit("max_disparity", self.max_disparity,
-          "truth from here on is unknown, pixels; 0 = as documented");
+          "treat truth from this disparity on as unknown, pixels; 0 = as documented");
   }
   // Throws Error(kUsage).
   void validate() const;

@@ -164,6 +164,10 @@ Sample load_sample(const SampleRef& ref) {
     sample.right_objects = read_objects(ref.right_objects);
     check_size(sample.right_objects, ref.right_objects, sample.left, ref.left);
   }
+  if (!ref.surfaces.empty()) {
+    read_objects(ref.surfaces).convertTo(sample.surfaces, CV_8U);
+    check_size(sample.surfaces, ref.surfaces, sample.left, ref.left);
+  }
   return sample;
 }
 

@@ -37,6 +37,9 @@ struct Sample {
   cv::Mat right_objects;  // the same of the right view
   // `objects` has an id for every surface (not only for vehicles): it may stand in for superpixels.
   bool objects_everywhere = false;
+  // CV_8UC1: classes of the left view's surfaces (data/surfaces.h). Only for evaluation; augment()
+  // drops it.
+  cv::Mat surfaces;
   // CV_32SC1: what splits the cells of the left and of the right view into modals, see
   // data/modals.h. Only between add_segments() and add_modals().
   cv::Mat segments, right_segments;
@@ -82,6 +85,7 @@ struct SampleRef {
   std::filesystem::path valid_mask;  // 0 = the truth is not to be used here
   std::filesystem::path reflective;  // a disparity file: known there = reflecting surface
   std::filesystem::path objects, right_objects;  // ids: integer png or pfm
+  std::filesystem::path surfaces;                // classes of data/surfaces.h: png
   bool objects_everywhere = false;               // see Sample
   std::filesystem::path
       calibration;  // where the data set gives one per pair; not read by load_sample

@@ -38,6 +38,7 @@ void Collector::add(SampleRef ref) {
   if (!ref.right_disparity.empty() && !fs::exists(ref.right_disparity)) ref.right_disparity.clear();
   if (!ref.objects.empty() && !fs::exists(ref.objects)) ref.objects.clear();
   if (!ref.right_objects.empty() && !fs::exists(ref.right_objects)) ref.right_objects.clear();
+  if (!ref.surfaces.empty() && !fs::exists(ref.surfaces)) ref.surfaces.clear();
   if (!ref.reflective.empty() && !fs::exists(ref.reflective)) ref.reflective.clear();
   if (!ref.calibration.empty() && !fs::exists(ref.calibration)) ref.calibration.clear();
   if (!std::all_of(ref.noc.begin(), ref.noc.end(), [](const auto& p) { return fs::exists(p); }))

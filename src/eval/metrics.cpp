@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <opencv2/imgproc.hpp>
 
 #include "core/check.h"
+#include "data/surfaces.h"
 #include "eval/fill.h"
 
 namespace nmrf {
@@ -90,6 +92,25 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? kNaN : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// 255 for pixels at most `reach` pixels from a depth edge of the truth.
+cv::Mat near_edges(const cv::Mat& truth, int reach) {
+  cv::Mat edges = cv::Mat::zeros(truth.size(), CV_8UC1);
+  auto mark = [&](int y, int x, int next_y, int next_x) {
+    const float a = truth.at<float>(y, x), b = truth.at<float>(next_y, next_x);
+    if (std::isfinite(a) && std::isfinite(b) && std::abs(a - b) > kDepthEdge)
+      edges.at<uchar>(y, x) = edges.at<uchar>(next_y, next_x) = 255;
+  };
+  for (int y = 0; y < truth.rows; ++y)
+    for (int x = 0; x < truth.cols; ++x) {
+      if (x + 1 < truth.cols) mark(y, x, y, x + 1);
+      if (y + 1 < truth.rows) mark(y, x, y + 1, x);
+    }
+  // The pixels on both sides of an edge are at distance 1.
+  const int side = 2 * (reach - 1) + 1;
+  cv::dilate(edges, edges, cv::getStructuringElement(cv::MORPH_RECT, {side, side}));
+  return edges;
+}
+
 }  // namespace
 
 void MetricOptions::validate() const {
@@ -97,6 +118,8 @@ void MetricOptions::validate() const {
        {std::pair{"max_disparity", max_disparity}, {"error_cap", error_cap}, {"clip", clip}})
     check(std::isfinite(value) && value >= 0, ErrorKind::kUsage,
           "setting '{}' is {}; expected a positive number, or 0 for none", name, value);
+  check(edges >= 0 && edges <= 100, ErrorKind::kUsage,
+        "setting 'edges' is {}; expected pixels from 0 (none) to 100", edges);
 }
 
 void ErrorHistogram::add(double error, std::int64_t count) {
@@ -240,6 +263,7 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
   check_mask(sample.noc_disparity, CV_32FC1, sample, "truth of visible pixels");
   check_mask(sample.reflective_mask, CV_8UC1, sample, "mask of reflecting surfaces");
   check_mask(sample.objects, CV_32SC1, sample, "object map");
+  check_mask(sample.surfaces, CV_8UC1, sample, "map of surfaces");
   const bool filling = options.holes == Holes::kFill;
   const cv::Mat filled = filling ? fill_background(predicted) : predicted;
   const auto limit =
@@ -251,7 +275,12 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
            !(options.max_disparity > 0 && t >= static_cast<float>(options.max_disparity));
   };
 
-  Region all, noc, occ, bg, fg, refl, noc_bg, noc_fg, noc_refl;
+  const cv::Mat edge_mask = options.edges > 0 ? near_edges(truth, options.edges) : cv::Mat();
+
+  const bool classes = options.surfaces && !sample.surfaces.empty();
+
+  Region all, noc, occ, bg, fg, refl, noc_bg, noc_fg, noc_refl, edges;
+  std::array<Region, kSurfaceNames.size()> surfaces;
   for (int y = 0; y < truth.rows; ++y) {
     const float* t = truth.ptr<float>(y);
     const float* t_seen = sample.noc_disparity.empty() ? t : sample.noc_disparity.ptr<float>(y);
@@ -278,6 +307,10 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
         if (seen && !visible) add(occ, t[x]);
         if (object) add(object[x] == 0 ? bg : fg, t[x]);
         if (reflecting) add(refl, t[x]);
+        if (!edge_mask.empty() && edge_mask.at<uchar>(y, x)) add(edges, t[x]);
+        if (classes)
+          if (const auto kind = sample.surfaces.at<uchar>(y, x); kind < surfaces.size())
+            add(surfaces[kind], t[x]);
       }
       if (visible) {
         add(noc, t_seen[x]);
@@ -297,6 +330,9 @@ RegionStats measure(const cv::Mat& predicted, const Sample& sample, const Metric
     keep("noc", noc);
     keep("occ", occ);
   }
+  if (!edge_mask.empty()) keep("edges", edges);
+  for (std::size_t i = 0; classes && i < surfaces.size(); ++i)
+    if (surfaces[i].stats.pixels > 0) keep(kSurfaceNames[i], surfaces[i]);
   if (objects) {
     keep("bg", bg);
     keep("fg", fg);

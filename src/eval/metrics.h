@@ -24,6 +24,8 @@ namespace nmrf {
 
 // A pixel is bad when its error is greater than the threshold (strictly), in pixels.
 inline constexpr std::array<double, 6> kBadThresholds{0.5, 1, 2, 3, 4, 5};
+// A depth edge lies between neighbours in a row or column whose truth differs by more than this.
+inline constexpr float kDepthEdge = 2;  // pixels
 // A50 to A99: element floor(n q) of the n sorted errors.
 inline constexpr std::array<double, 4> kErrorQuantiles{0.5, 0.9, 0.95, 0.99};
 
@@ -62,6 +64,10 @@ struct MetricOptions {
   double error_cap = 0;      // a greater error counts as this in EPE and RMS; 0 = as it is
   double clip = 0;           // predictions are clipped to [0, clip] (Middlebury); 0 = as they are
   bool objects = false;      // also the regions bg and fg: the objects are KITTI's vehicles
+  // Also the region "edges": pixels at most this far (Chebyshev distance, pixels) from a depth
+  // edge, where neighbours with known truth differ by more than kDepthEdge. 0 = not.
+  int edges = 0;
+  bool surfaces = false;  // also one region per class of surface (data/surfaces.h)
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
@@ -71,6 +77,8 @@ struct MetricOptions {
     visit("error_cap", self.error_cap, "greater errors count as this in EPE and RMS; 0 = none");
     visit("clip", self.clip, "predictions are clipped to [0, clip]; 0 = not");
     visit("objects", self.objects, "regions bg and fg from the object map");
+    visit("edges", self.edges, "region edges: pixels this close to a depth edge; 0 = not");
+    visit("surfaces", self.surfaces, "regions by class of surface, of rendered pairs");
   }
   // Throws Error(kUsage).
   void validate() const;
@@ -121,8 +129,9 @@ struct ErrorStats {
 };
 
 // By region: "all" (every pixel with truth), "noc" (visible in both views), "occ" (the rest of
-// all), "bg" and "fg" (background and vehicles), "refl" (reflecting surfaces), and "noc-bg",
-// "noc-fg", "noc-refl". Regions the data set knows nothing of are absent.
+// all), "bg" and "fg" (background and vehicles), "refl" (reflecting surfaces), "noc-bg",
+// "noc-fg", "noc-refl", "edges" (near depth edges), and kSurfaceNames. Regions the data set knows
+// nothing of are absent.
 using RegionStats = std::map<std::string, ErrorStats>;
 
 // Compares `predicted` (CV_32FC1, pixels of the left view; non-finite = no prediction) with the

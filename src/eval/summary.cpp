@@ -167,6 +167,7 @@ std::string describe(const SetResults& results) {
   if (m.error_cap > 0)
     text += fmt::format("; an error above {:g} px counts as {:g} in EPE and RMS", m.error_cap,
                         m.error_cap);
+  if (m.edges > 0) text += fmt::format("; edges: within {} px of a depth edge", m.edges);
   if (m.clip > 0) text += fmt::format("; predictions are clipped to [0, {:g}]", m.clip);
   if (m.clip == 0 && results.set.protocol.clip_to_ndisp)
     text += "; predictions are clipped to [0, ndisp] where calib.txt gives it";
@@ -317,7 +318,14 @@ std::string definitions(const std::vector<SetResults>& results) {
       {"refl", "reflecting surfaces"},
       {"noc-bg", "visible background"},
       {"noc-fg", "visible vehicles"},
-      {"noc-refl", "visible reflecting surfaces"}};
+      {"noc-refl", "visible reflecting surfaces"},
+      {"edges", "close to a depth edge: a step of the truth by more than 2 px"},
+      {"matte", "textured surfaces, none of those below"},
+      {"plain", "surfaces of one colour"},
+      {"glossy", "surfaces with highlights"},
+      {"reflecting", "surfaces that show their surroundings: panes, panels, mirrors"},
+      {"glass", "surfaces that show what is behind them"},
+      {"leaves", "foliage and whatever else light falls through"}};
   for (const auto& [name, meaning] : meanings)
     if (regions.contains(name)) text += fmt::format("  {:<10} {}\n", name, meaning);
   return text;

@@ -68,8 +68,8 @@ Value edge_aware_blend(Graph& g, const Value& embedding, const Value& start, con
   Graph::Scope scope(g, name);
   const std::int64_t pixels = kernels::kPixels, cells = kernels::kAround;
   // Cells are the last axis: all steps run along it.
-  const Value said = g.transpose(g.full(mlp(g, embedding, name + ".weigh", o.refinement_channels,
-                                            ModelOptions::blend_hidden, kernels::kSaid)),
+  const Value head = g.transpose(g.full(mlp(g, embedding, name + ".weigh", o.refinement_channels,
+                                            ModelOptions::blend_hidden, kernels::kHead)),
                                  {1, 0});
   const Value colours =
       g.reshape(g.transpose(g.reshape(image, {3, grid.height, 4, grid.width, 4}), {0, 2, 4, 1, 3}),
@@ -78,8 +78,8 @@ Value edge_aware_blend(Graph& g, const Value& embedding, const Value& start, con
   const Value beside = g.unsqueeze(g.transpose(around(g, means, grid, 3), {1, 0, 2}), {1});
   const Value distance =
       g.mul(g.reduce("ReduceSum", g.abs(g.sub(colours, beside)), {0}), 1.0f / kernels::kColourUnit);
-  const Value own = g.reshape(g.slice(said, 0, 0, pixels * cells), {pixels, cells, grid.cells()});
-  const Value factor = g.slice(said, 0, pixels * cells, pixels * cells + 1);
+  const Value own = g.reshape(g.slice(head, 0, 0, pixels * cells), {pixels, cells, grid.cells()});
+  const Value factor = g.slice(head, 0, pixels * cells, pixels * cells + 1);
   const Value weights = g.softmax(g.add(own, g.mul(distance, factor)), 1);
   const Value starts = g.reshape(around(g, g.reshape(start, {1, grid.height, grid.width}), grid, 1),
                                  {cells, grid.cells()});

@@ -31,7 +31,7 @@ Value mlp(Graph& graph, const Value& x, const std::string& name, std::int64_t in
 // Linear, ReLU, linear, ReLU, linear.
 Value head(Graph& graph, const Value& x, const std::string& name, std::int64_t channels,
            std::int64_t out);
-// x + W message + b, then y + mlp(norm2(y)): parameters `name` + `proj`, .norm2, .mlp (Eq. 5, 6).
+// x + W message + b, then y + mlp(norm2(y)): parameters `name` + `proj`, .norm2, .mlp (Eq. 5).
 Value receive(Graph& graph, const Value& x, const Value& message, const std::string& name,
               std::int64_t channels, std::int64_t mlp_ratio, const char* proj = ".proj");
 

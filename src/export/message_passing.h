@@ -1,4 +1,4 @@
-// Attention inside windows, with and without relative positions (paper, Eq. 5; supplement).
+// Attention inside windows, with and without relative positions (paper, Eq. 6; supplement).
 #pragma once
 
 #include <string>

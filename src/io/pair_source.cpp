@@ -97,7 +97,7 @@ std::vector<Candidate> in_folder(const fs::path& folder) {
     if (scan::is_image_extension(fs::path(name).extension().string()) || layout_by_name(name))
       found.push_back({folder / name, fs::path(name).stem().string()});
   check(!found.empty(), ErrorKind::kInput,
-        "{}: the folder holds no picture (png, jpg, webp, bmp, tiff, ppm, pgm)", folder.string());
+        "{}: the folder contains no images (png, jpg, webp, bmp, tiff, ppm, pgm)", folder.string());
   return found;
 }
 
@@ -148,7 +148,7 @@ std::vector<Candidate> by_pattern(const std::string& pattern) {
   }
   ::globfree(&matches);
   check(!found.empty(), ErrorKind::kInput,
-        "no file fits the pattern '{}'. In a shell, put the pattern in quotes.", pattern);
+        "no file matches '{}'. In a shell, put the pattern in quotes.", pattern);
   // glob() sorts by the locale; bytes sort the same everywhere.
   std::sort(found.begin(), found.end(),
             [](const Candidate& a, const Candidate& b) { return a.path < b.path; });
@@ -173,8 +173,8 @@ std::vector<Entry> match(const std::vector<Candidate>& left, const std::vector<C
         !both ? i < left.size() : name_without_side(left[i].key) < name_without_side(right[i].key);
     const Candidate& odd = left_is_odd ? left[i] : right[i];
     fail(ErrorKind::kInput,
-         "{}: has no partner in '{}' ({} pictures left, {} right). Both sides need the same names, "
-         "but for the words left and right.",
+         "{}: has no counterpart in '{}' ({} left images, {} right). Both sides need the same file "
+         "names, apart from the words left and right.",
          odd.path.string(), left_is_odd ? input.right : input.left, left.size(), right.size());
   }
   return entries;
@@ -204,7 +204,8 @@ void cut_halves(const Image& whole, Layout layout, const std::string& name, Inpu
 void check_sizes(const InputPair& pair) {
   check(pair.left.width() == pair.right.width() && pair.left.height() == pair.right.height(),
         ErrorKind::kInput,
-        "{} is {} x {} pixels, but {} is {} x {}; the two images of a rectified pair have one size",
+        "{} is {} x {} pixels, but {} is {} x {}; both images of a rectified pair must have the "
+        "same size",
         pair.left_name, pair.left.width(), pair.left.height(), pair.right_name, pair.right.width(),
         pair.right.height());
 }
@@ -294,8 +295,8 @@ class PictureSource : public PairSource {
       image = upright(image, info.orientation);
     } else if (!warned_) {
       log_warning(
-          "{}: the camera was turned (EXIF orientation {}); the image is taken as it is stored. "
-          "With PairInput::upright it is turned first.",
+          "{}: the photo has EXIF orientation {}, which is ignored; PairInput::upright rotates it "
+          "first.",
           name, info.orientation);
       warned_ = true;
     }
@@ -316,10 +317,10 @@ class VideoSource : public PairSource {
         names_{left, right},
         prefix_(fs::path(left).stem().string()),
         layout_(layout) {}
-  VideoSource(int camera, Layout layout)
+  VideoSource(const std::string& camera, Layout layout)
       : left_(open_camera(camera)),
-        names_{fmt::format("camera {}", camera), ""},
-        prefix_(fmt::format("camera{}", camera)),
+        names_{"camera " + camera, ""},
+        prefix_("camera" + camera.substr(0, camera.find_first_not_of("0123456789"))),
         layout_(layout),
         camera_(true) {}
   bool next(InputPair& pair) override {
@@ -327,7 +328,7 @@ class VideoSource : public PairSource {
     bool has_left = left_->next(first);
     bool has_right = right_ ? right_->next(second) : has_left;
     if (has_left != has_right)
-      log_warning("{} ends after {} frames, {} goes on; the rest is left out",
+      log_warning("{} ends after {} frames, before {}; the remaining frames are ignored",
                   names_[has_left ? 1 : 0], index_, names_[has_left ? 0 : 1]);
     if (!has_left || !has_right) {
       check(index_ > 0, ErrorKind::kInput, "{}: no frame can be read from this video",
@@ -350,6 +351,7 @@ class VideoSource : public PairSource {
     return true;
   }
   std::optional<std::int64_t> total() const override {
+    if (camera_) return {};
     const auto frames = left_->frame_count();
     if (!right_ || !frames) return frames;
     const auto others = right_->frame_count();
@@ -371,7 +373,7 @@ class VideoSource : public PairSource {
 
 std::unique_ptr<PairSource> open_video_pairs(const PairInput& input) {
   check(input.shard.world == 1, ErrorKind::kUsage,
-        "{}: the frames of a video build on each other and cannot be shared by {} processes "
+        "{}: the frames of a video depend on each other and cannot be shared by {} processes "
         "(WORLD_SIZE)",
         input.left, input.shard.world);
   return std::make_unique<VideoSource>(input.left, input.right, input.layout);
@@ -393,8 +395,7 @@ std::vector<Entry> from_list(const PairInput& input) {
 
 void check_file(const std::string& path) {
   check(fs::exists(path), ErrorKind::kInput,
-        "{}: there is no such file or folder. Check the path; a pattern with * needs quotes.",
-        path);
+        "{}: no such file or folder. Check the path; a pattern with * needs quotes.", path);
 }
 
 }  // namespace
@@ -427,11 +428,11 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
           "give either a camera or files, not both");
     return std::make_unique<VideoSource>(*input.camera, input.layout);
   }
-  check(!input.left.empty(), ErrorKind::kUsage, "no input is given: name a left and a right image");
+  check(!input.left.empty(), ErrorKind::kUsage,
+        "no input given; expected a left and a right image");
   if (input.layout != Layout::kByName || (input.right.empty() && layout_by_name(input.left))) {
     check(input.right.empty(), ErrorKind::kUsage,
-          "input of this layout holds both views in one picture; '{}' is one too many",
-          input.right);
+          "with this layout one image holds both views; drop '{}'", input.right);
     std::vector<Entry> entries;
     if (fs::is_directory(input.left) || is_pattern(input.left)) {
       for (auto& candidate : candidates(input.left)) entries.push_back({candidate.path, "", ""});
@@ -447,13 +448,13 @@ std::unique_ptr<PairSource> open_pairs(const PairInput& input) {
     return std::make_unique<PictureSource>(std::move(entries), input);
   }
   check(!input.right.empty(), ErrorKind::kUsage,
-        "'{}' needs a right image as well (or a layout of both views in one picture)", input.left);
+        "'{}' needs a right image too, or PairInput::layout if it holds both views", input.left);
   auto is_many = [](const std::string& side) { return fs::is_directory(side) || is_pattern(side); };
   if (is_many(input.left) || is_many(input.right)) {
     for (const std::string& side : {input.left, input.right})
       check(is_many(side), ErrorKind::kUsage,
-            "'{}' is one file and the other side are many; give two files, two folders or two "
-            "patterns",
+            "'{}' is a file but the other input is a folder or pattern; give two files, two "
+            "folders or two patterns",
             side);
     return std::make_unique<PictureSource>(
         match(candidates(input.left), candidates(input.right), input), input);

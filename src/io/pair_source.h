@@ -36,9 +36,9 @@ struct PairInput {
   Layout layout = Layout::kByName;
   // Turn pictures as their EXIF orientation says. Without, they are taken as stored.
   bool upright = false;
-  // Instead of `left`: a camera of this machine whose frames hold both views, side by side unless
-  // `layout` says otherwise.
-  std::optional<int> camera{};
+  // Instead of `left`: a camera whose frames hold both views, side by side unless `layout` says
+  // otherwise. Its number, or its address in a network.
+  std::optional<std::string> camera{};
   // Instead of the two: a list file with `left right` in each line, relative to the list's folder
   // or to `root`; further columns are ignored.
   std::string list{};

@@ -12,9 +12,10 @@ namespace {
 
 class ReadAhead : public PairSource {
  public:
-  ReadAhead(std::unique_ptr<PairSource> source, std::size_t depth)
+  ReadAhead(std::unique_ptr<PairSource> source, std::size_t depth, bool newest)
       : source_(std::move(source)),
         depth_(depth),
+        newest_(newest),
         total_(source_->total()),
         frame_rate_(source_->frame_rate()),
         reader_([this] { read(); }) {}
@@ -48,7 +49,7 @@ class ReadAhead : public PairSource {
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopped_ || ready_.size() < depth_; });
+        changed_.wait(lock, [&] { return stopped_ || newest_ || ready_.size() < depth_; });
         if (stopped_) return;
       }
       InputPair pair;
@@ -61,6 +62,7 @@ class ReadAhead : public PairSource {
       }
       {
         std::lock_guard lock(mutex_);
+        if (more && newest_) ready_.clear();
         if (more) ready_.push_back(std::move(pair));
         failure_ = failure;
         ended_ = !more;
@@ -72,6 +74,7 @@ class ReadAhead : public PairSource {
 
   std::unique_ptr<PairSource> source_;
   std::size_t depth_;
+  bool newest_;  // drops what is not taken in time
   std::optional<std::int64_t> total_;
   std::optional<double> frame_rate_;
   std::mutex mutex_;
@@ -85,7 +88,11 @@ class ReadAhead : public PairSource {
 }  // namespace
 
 std::unique_ptr<PairSource> read_ahead(std::unique_ptr<PairSource> source, std::size_t depth) {
-  return std::make_unique<ReadAhead>(std::move(source), depth);
+  return std::make_unique<ReadAhead>(std::move(source), depth, false);
+}
+
+std::unique_ptr<PairSource> newest_only(std::unique_ptr<PairSource> source) {
+  return std::make_unique<ReadAhead>(std::move(source), 1, true);
 }
 
 }  // namespace nmrf

@@ -9,5 +9,7 @@ namespace nmrf {
 
 // The pairs of `source`, of which up to `depth` have been read before they are asked for.
 std::unique_ptr<PairSource> read_ahead(std::unique_ptr<PairSource> source, std::size_t depth);
+// Of a camera: the newest pair whenever one is asked for; those that came before are dropped.
+std::unique_ptr<PairSource> newest_only(std::unique_ptr<PairSource> source);
 
 }  // namespace nmrf

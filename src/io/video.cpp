@@ -1,12 +1,11 @@
 #include "io/video.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
 #include "core/file.h"
+#include "io/module.h"
 #include "nmrf/version.h"
 
 namespace nmrf {
@@ -14,32 +13,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The function `name` of the module; `video` is for the message.
-void* load_entry(const char* name, const fs::path& video, const std::vector<fs::path>& folders) {
-  for (const fs::path& folder : folders) {
-    const fs::path file = folder / kVideoModule;
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) continue;
-    // Never closed: decoders leave threads behind. Opening it again costs nothing.
-    void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* entry = module ? ::dlsym(module, name) : nullptr;
-    if (!entry) {
-      const char* reason = ::dlerror();
-      fail(ErrorKind::kUsage, "{}: the module for videos cannot be loaded: {}. Install nmrf again.",
-           file.string(), reason ? reason : "it has no entry");
-    }
-    return entry;
-  }
-  fail(
-      ErrorKind::kUsage,
-      "{}: videos and cameras are served by the module {}, which is not installed. Build nmrf with "
-      "NMRF_BUILD_EVAL=ON (it needs OpenCV: libopencv-dev), or turn the video into pictures.",
-      video.string(), kVideoModule);
-}
-
 std::unique_ptr<VideoReader> open_by_module(const std::string& path, const std::string& name,
                                             const std::vector<fs::path>& folders) {
-  auto* entry = reinterpret_cast<VideoEntry*>(load_entry(kVideoEntry, name, folders));
+  auto* entry = reinterpret_cast<VideoEntry*>(
+      load_module_entry(kVideoModule, kVideoEntry, name, folders));
   char message[512] = "";
   std::unique_ptr<VideoReader> reader(entry(path.c_str(), NMRF_VERSION, message, sizeof message));
   check(reader != nullptr, ErrorKind::kInput, "{}: {}", name, message);
@@ -48,28 +25,16 @@ std::unique_ptr<VideoReader> open_by_module(const std::string& path, const std::
 
 }  // namespace
 
-std::vector<fs::path> video_module_folders() {
-  std::error_code ignored;
-  const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  std::vector<fs::path> folders{beside, beside.parent_path() / "lib" / "nmrf"};
-  constexpr int kDepth = 4;  // tests lie a few folders below the top of the build tree
-  fs::path above = beside;
-  for (int i = 0; i < kDepth && above.has_relative_path(); ++i, above = above.parent_path())
-    if (fs::exists(above / "CMakeCache.txt", ignored)) folders.push_back(above);
-  return folders;
-}
-
 std::unique_ptr<VideoReader> open_video(const fs::path& path,
-                                        const std::vector<fs::path>& module_folders) {
+                                        const std::vector<fs::path>& folders) {
   std::error_code ignored;
   check(fs::is_regular_file(path, ignored), ErrorKind::kInput, "{}: there is no such video",
         path.string());
-  return open_by_module(path.string(), path.string(), module_folders);
+  return open_by_module(path.string(), path.string(), folders);
 }
 
-std::unique_ptr<VideoReader> open_camera(int index) {
-  const std::string number = std::to_string(index);
-  return open_by_module(kCameraPrefix + number, "camera " + number, video_module_folders());
+std::unique_ptr<VideoReader> open_camera(const std::string& camera) {
+  return open_by_module(kCameraPrefix + camera, "camera " + camera, module_folders());
 }
 
 struct DisparityVideo::State {
@@ -85,7 +50,7 @@ DisparityVideo::DisparityVideo(const fs::path& path, int width, int height, doub
         "{}: a video of {}x{} pixels and {} frames per second cannot be written", path.string(),
         width, height, frame_rate);
   auto* entry = reinterpret_cast<VideoWriterEntry*>(
-      load_entry(kVideoWriterEntry, path, video_module_folders()));
+      load_module_entry(kVideoModule, kVideoWriterEntry, path.string(), module_folders()));
   state_ = std::make_unique<State>(path, width, height);
   char message[512] = "";
   state_->writer.reset(entry(state_->file.temporary().c_str(), width, height, frame_rate,
@@ -114,7 +79,7 @@ void DisparityVideo::finish() {
 }
 
 std::unique_ptr<VideoReader> open_video(const fs::path& path) {
-  return open_video(path, video_module_folders());
+  return open_video(path, module_folders());
 }
 
 }  // namespace nmrf

@@ -43,21 +43,18 @@ class DisparityVideo {
   std::unique_ptr<State> state_;
 };
 
-// Where the module is looked for: beside the executable, in ../lib/nmrf, and in the build tree that
-// the executable lies in.
-std::vector<std::filesystem::path> video_module_folders();
-
 // Throws Error(kInput) when there is no such file or it is no video, Error(kUsage) when the module
 // is in none of the folders, saying what to install.
 std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path,
-                                        const std::vector<std::filesystem::path>& module_folders);
+                                        const std::vector<std::filesystem::path>& folders);
 std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path);
-// Camera `index` of this machine, from 0 on. Throws as open_video() does.
-std::unique_ptr<VideoReader> open_camera(int index);
+// A camera of this machine by its number, from 0 on, or one of a network by its address. Throws as
+// open_video() does.
+std::unique_ptr<VideoReader> open_camera(const std::string& camera);
 
 // The functions of the module, and their names. Both return nothing, and a sentence in `message`,
 // when the video cannot be opened or `version` (of nmrf) is not the module's own. A path that
-// begins with kCameraPrefix names a camera by its number.
+// begins with kCameraPrefix names a camera by its number or address.
 inline constexpr const char* kVideoModule = "nmrf-video.so";
 inline constexpr const char* kCameraPrefix = "camera:";
 inline constexpr const char* kVideoEntry = "nmrf_open_video";

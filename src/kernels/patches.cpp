@@ -270,10 +270,10 @@ struct BlendCell {
   HWY_INLINE BlendCell(const BlendIn& in, std::int64_t row, std::int64_t x) {
     const std::int64_t image = row / in.rows, y = in.first + row % in.rows;
     const std::int64_t h = in.height, w = in.width;
-    const float* said = in.said + (row * w + x) * kSaid;
+    const float* head = in.head + (row * w + x) * kHead;
     for (std::int64_t i = 0; i < kPixels; ++i)
-      for (std::int64_t p = 0; p < kAround; ++p) logits[p * kPixels + i] = said[i * kAround + p];
-    trust = said[kSaid - 1] / kColourUnit;
+      for (std::int64_t p = 0; p < kAround; ++p) logits[p * kPixels + i] = head[i * kAround + p];
+    trust = head[kHead - 1] / kColourUnit;
     for (std::int64_t c = 0; c < 3; ++c)
       for (std::int64_t r = 0; r < 4; ++r)
         std::copy_n(in.image + ((image * 3 + c) * 4 * h + 4 * y + r) * 4 * w + 4 * x, 4,
@@ -331,7 +331,7 @@ void blend(const BlendIn& in, float* out, std::int64_t begin, std::int64_t end) 
     }
 }
 
-void blend_backward(const BlendIn& in, const float* above, float* d_said, std::int64_t begin,
+void blend_backward(const BlendIn& in, const float* above, float* d_head, std::int64_t begin,
                     std::int64_t end) {
   const hn::CappedTag<float, kPixels> d;
   HWY_ALIGN float slopes[kAround * kPixels];
@@ -339,7 +339,7 @@ void blend_backward(const BlendIn& in, const float* above, float* d_said, std::i
     for (std::int64_t x = 0; x < in.width; ++x) {
       const BlendCell cell(in, row, x);
       const float* from = above + (row * in.width + x) * kPixels;
-      float* to = d_said + (row * in.width + x) * kSaid;
+      float* to = d_head + (row * in.width + x) * kHead;
       auto trusted = hn::Zero(d);
       for (std::int64_t i = 0; i < kPixels; i += hn::MaxLanes(d)) {
         const BlendLanes lanes(d, cell, i);
@@ -353,7 +353,7 @@ void blend_backward(const BlendIn& in, const float* above, float* d_said, std::i
       }
       for (std::int64_t i = 0; i < kPixels; ++i)
         for (std::int64_t p = 0; p < kAround; ++p) to[i * kAround + p] = slopes[p * kPixels + i];
-      to[kSaid - 1] = hn::GetLane(hn::SumOfLanes(d, trusted)) / kColourUnit;
+      to[kHead - 1] = hn::GetLane(hn::SumOfLanes(d, trusted)) / kColourUnit;
     }
 }
 
@@ -413,9 +413,9 @@ void blend_cells(const BlendIn& in, float* out, std::int64_t begin, std::int64_t
   HWY_DYNAMIC_DISPATCH(blend)(in, out, begin, end);
 }
 
-void blend_cells_backward(const BlendIn& in, const float* above, float* d_said, std::int64_t begin,
+void blend_cells_backward(const BlendIn& in, const float* above, float* d_head, std::int64_t begin,
                           std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(blend_backward)(in, above, d_said, begin, end);
+  HWY_DYNAMIC_DISPATCH(blend_backward)(in, above, d_head, begin, end);
 }
 
 }  // namespace nmrf::kernels

@@ -50,23 +50,24 @@ void unfold_offsets_backward(const float* labels, const float* offsets, const fl
                              std::int64_t width, float* d_offsets, std::int64_t begin,
                              std::int64_t end);
 
-constexpr std::int64_t kPixels = 16, kAround = 9;  // of a cell, and cells around a pixel
-constexpr std::int64_t kSaid = kPixels * kAround + 1;
-constexpr float kColourUnit = 3 * 16;  // of a distance summed over three channels
+constexpr std::int64_t kPixels = 16, kAround = 9;      // of a cell, and cells around a pixel
+constexpr std::int64_t kHead = kPixels * kAround + 1;  // channels of the blending head
+constexpr float kColourUnit = 3 * 16;                  // of a distance summed over three channels
 
-// Means of the starts around (ops/patches.h). Of every image `said` has the `rows` from `first` on.
+// Edge-aware blending of start labels (ops/patches.h). `head` holds `rows` rows per image, from
+// row `first` on.
 struct BlendIn {
   std::int64_t height = 0, width = 0, first = 0;  // of the fine grid
-  std::int64_t rows = 0;                          // in said
-  const float* said = nullptr;                    // [B, rows, w, kSaid]
+  std::int64_t rows = 0;                          // in head
+  const float* head = nullptr;                    // [B, rows, w, kHead]
   const float* start = nullptr;                   // [B, h, w]
   const float* image = nullptr;                   // [B, 3, 4 h, 4 w]
   const float* colours = nullptr;                 // [B, 3, h, w]
 };
 // Rows [begin, end) of the B * rows of out: [B, rows, w, 16].
 void blend_cells(const BlendIn& in, float* out, std::int64_t begin, std::int64_t end);
-// The gradient of what was said from that of out.
-void blend_cells_backward(const BlendIn& in, const float* above, float* d_said, std::int64_t begin,
+// The gradient of `head` from that of out.
+void blend_cells_backward(const BlendIn& in, const float* above, float* d_head, std::int64_t begin,
                           std::int64_t end);
 
 }  // namespace nmrf::kernels

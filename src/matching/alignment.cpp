@@ -12,7 +12,7 @@ namespace nmrf {
 namespace {
 
 constexpr int kRadius = 5;              // px, of the patch that places a match
-constexpr double kMostMoved = 2.5;      // working px from where the corners said
+constexpr double kMostMoved = 2.5;      // working px from the corner match
 constexpr double kLeastAlike = 0.85;    // correlation of the two patches
 constexpr double kMostUncertain = 0.1;  // working px, vertical, of one match
 constexpr int kLeastMatches = 50;

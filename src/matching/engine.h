@@ -29,6 +29,8 @@ struct PassInput {
   // A map of this pair in its own pixels, of the images' size: guides the pass. Without one, models
   // that want a guide make theirs from the images at half the size.
   const FloatMap* guide = nullptr;
+  // Candidate labels per pixel, at least 2; 0: the model's. Others than the runtime take those.
+  int labels = 0;
   bool keep_labels = false;
   PassEvidence* evidence = nullptr;  // to be filled, by engines that can; others leave it empty
   // Called with the share of the pass that is done as each stage begins; may throw to cancel.

@@ -41,6 +41,13 @@ int block_cost(const ByteMap& now, const ByteMap& before, int y, int x, int v, i
             top = std::max(y, -v), bottom = std::min({y + kBlock, height, height - v});
   if (right - left < kBlock / 2 || bottom - top < kBlock / 2) return 1 << 24;
   int sum = 0;
+  if (right - left == kBlock && bottom - top == kBlock) {  // nearly all of them
+    for (int row = 0; row < kBlock; ++row) {
+      const std::uint8_t *a = now.row(y + row) + x, *b = before.row(y + row + v) + x + u;
+      for (int column = 0; column < kBlock; ++column) sum += std::abs(a[column] - b[column]);
+    }
+    return sum;
+  }
   for (int row = top; row < bottom; ++row) {
     const std::uint8_t *a = now.row(row), *b = before.row(row + v) + u;
     for (int column = left; column < right; ++column) sum += std::abs(a[column] - b[column]);
@@ -61,6 +68,7 @@ void FrameMotion::next(const Image& frame, ThreadPool& pool) {
   columns_ = rows_ = 0;
   for (int level = static_cast<int>(now_.size()) - 1; level >= 0; --level) search(level, pool);
   correlate();
+  compare_neighbours();
 }
 
 // A block starts from the motion of the coarser blocks around it, twice as large, and looks about
@@ -82,6 +90,7 @@ void FrameMotion::search(int level, ThreadPool& pool) {
         Vector best;
         int least = block_cost(now, before, y, x, 0, 0) - kRest;
         auto offer = [&](int v, int u) {
+          if (v == best.y && u == best.x) return;  // neighbours mostly moved alike
           const int cost = block_cost(now, before, y, x, v, u);
           if (cost >= least) return;
           least = cost;
@@ -122,6 +131,49 @@ int FrameMotion::difference(int y, int x) const {
     }
   }
   return sum / 9;
+}
+
+void FrameMotion::differences(int y, int x, BlockDifferences& result) const {
+  constexpr int kAround = kBlock + 2;  // the block and a pixel on every side
+  const ByteMap &now = now_[0], &before = before_[0];
+  const Vector move = at(y, x);
+  const int width = now.width(), height = now.height();
+  std::array<std::array<int, kBlock>, kAround> rows;  // sums of three pixels of a row
+  std::array<int, kAround> apart;
+  const int least = std::min(x - 1, x - 1 + move.x), most = std::max(x, x + move.x) + kBlock;
+  const bool inside = least >= 0 && most < width;
+  for (int i = 0; i < kAround; ++i) {
+    const int row = std::clamp(y - 1 + i, 0, height - 1),
+              old = std::clamp(row + move.y, 0, height - 1);
+    const std::uint8_t *a = now.row(row), *b = before.row(old);
+    for (int j = 0; j < kAround; ++j) {
+      const int column = inside ? x - 1 + j : std::clamp(x - 1 + j, 0, width - 1),
+                from = inside ? column + move.x : std::clamp(column + move.x, 0, width - 1);
+      apart[static_cast<std::size_t>(j)] = std::abs(a[column] - b[from]);
+    }
+    for (std::size_t j = 0; j < kBlock; ++j)
+      rows[static_cast<std::size_t>(i)][j] = apart[j] + apart[j + 1] + apart[j + 2];
+  }
+  for (std::size_t i = 0; i < kBlock; ++i)
+    for (std::size_t j = 0; j < kBlock; ++j)
+      result[i][j] = (rows[i][j] + rows[i + 1][j] + rows[i + 2][j]) / 9;
+}
+
+void FrameMotion::compare_neighbours() {
+  constexpr int kAlike = 2;  // px
+  int alike = 0, all = 0;
+  auto compare = [&](int a, int b) {
+    const Vector p = motion_[static_cast<std::size_t>(a)], q = motion_[static_cast<std::size_t>(b)];
+    alike += std::abs(p.x - q.x) + std::abs(p.y - q.y) <= kAlike;
+    ++all;
+  };
+  for (int row = 0; row < rows_; ++row)
+    for (int column = 0; column < columns_; ++column) {
+      const int at = row * columns_ + column;
+      if (column > 0) compare(at, at - 1);
+      if (row > 0) compare(at, at - columns_);
+    }
+  coherence_ = all > 0 ? static_cast<double>(alike) / all : 1;
 }
 
 void FrameMotion::correlate() {

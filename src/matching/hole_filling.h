@@ -1,4 +1,4 @@
-// Hole filling: pixels of the left view that the right one does not show.
+// Hole filling: pixels of the left view that are invisible in the right one.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace nmrf {
 
-// A disparity map tells by itself which of its pixels the right view does not show: their match
-// lies beyond its left edge (border occlusion), or behind a surface that is nearer by more than a
-// pixel (occlusion). The network has nothing to match there; weighted medians fill them in.
-// - From the last pixel of a row whose match lies beyond the edge leftwards, all that is beyond or
-//   behind takes the median of what lies to its right.
-// - What is behind something elsewhere takes the median of what is around it and farther away than
-//   what hides it.
-// Only values with which the right view would not show the pixel either may fill it; without any it
-// stays as it is. Keeps its working memory: nothing is allocated for a size seen before.
+// The disparity map itself shows which pixels are invisible in the right view: their match lies
+// beyond its left border (border occlusion), or behind a surface that is nearer by more than a
+// pixel (occlusion). There is nothing to match; weighted medians fill them in.
+// - From the last border-occluded pixel of a row leftwards, all border-occluded and occluded pixels
+//   take the median of the pixels to their right.
+// - Other occluded pixels take the median of the surrounding pixels that are farther away than the
+//   occluder.
+// Only values for which the pixel would indeed be invisible may fill it; otherwise it is left
+// unchanged. Keeps its working memory: nothing is allocated for a size seen before.
 class HoleFilling {
  public:
   // map: px, of the left view (or a mirrored right one), changed in place; what is not finite stays

@@ -60,7 +60,7 @@ void move_right(Image& image, int shift) {
   }
 }
 
-// Marks pixels whose match lies in what move_right() repeated: nobody saw it there.
+// Marks pixels whose match lies in the border that move_right() replicated.
 void mark_repeated(const FloatMap& map, float shift, ByteMap& mask) {
   const float first = std::max(0.0f, shift),
               last = static_cast<float>(map.width() - 1) + std::min(0.0f, shift);
@@ -83,7 +83,7 @@ void warn_of_limit(const FloatMap& disparity, int max_disp) {
   const double share = static_cast<double>(near_limit) / static_cast<double>(disparity.size());
   if (share > 0.02)
     log_warning(
-        "{:.0f} % of the disparities lie at the limit of {} px: nearer surfaces are missed. "
+        "{:.0f} % of the disparities are at the limit of {} px, so nearer surfaces are missed. "
         "Raise max_disp, or match at a smaller scale.",
         100 * share, max_disp);
 }
@@ -145,8 +145,8 @@ struct Matcher::State {
   void resize(Call& call, const Image& image, double scale, Image& result) {
     const int width = static_cast<int>(std::lround(image.width() * scale)),
               height = static_cast<int>(std::lround(image.height() * scale));
-    check(width > 0 && height > 0, ErrorKind::kInput,
-          "a scale of {} leaves nothing of the {}x{} images", scale, image.width(), image.height());
+    check(width > 0 && height > 0, ErrorKind::kInput, "a scale of {} is too small for {}x{} images",
+          scale, image.width(), image.height());
     result.resize(width, height);
     call.resampler.prepare(scale < 1 ? kernels::Resampling::kArea : kernels::Resampling::kBicubic,
                            image.width(), image.height(), width, height);
@@ -318,13 +318,13 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     right = &call.scaled_right;
   }
   check(left->width() >= kLeastSide && left->height() >= kLeastSide, ErrorKind::kInput,
-        "the images to match are {}x{}; at least 32x32 are needed (a larger scale enlarges them)",
+        "the images to match are {}x{}; at least 32x32 is needed (a larger scale enlarges them)",
         left->width(), left->height());
 
   // A pass at the images' size and, where the model finds it worthwhile, one at a larger size.
   const double first_share = choose && o.enlarge > 0 ? 0.25 : 1;
   double begin = 0, share = first_share;
-  PassInput input{left, right, nullptr, how.keep_labels, nullptr, {}};
+  PassInput input{left, right, nullptr, 0, how.keep_labels, nullptr, {}};
   call.evidence.spread.resize(0, 0);
   if (error_model || features) input.evidence = &call.evidence;
   if (how.guide && o.guide) {
@@ -340,6 +340,8 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
               static_cast<float>(width),
           call.guide);
     input.guide = &call.guide;
+    // A map that is nearly right makes one of the candidates needless.
+    if (!how.keep_labels && o.labels > 2) input.labels = o.labels - 1;
   }
   if (how.progress)
     input.on_stage = [&](double done, const char* stage) {
@@ -349,7 +351,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
   if (how.memory) {
     const std::size_t around = needs(*call.pass, width, height, how).around;
     check(*how.memory > around, ErrorKind::kDevice,
-          "images and maps of a {}x{} pair take {} MB, which is all of the limit of {} MB or more",
+          "images and maps of a {}x{} pair alone take {} MB, more than the limit of {} MB allows",
           width, height, around >> 20, *how.memory >> 20);
     room = *how.memory - around;
   }
@@ -363,6 +365,7 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
       input.left = &call.finer_left;
       input.right = &call.finer_right;
       input.keep_labels = false;
+      input.labels = 0;
       if (o.guide) {
         const int finer = call.finer_left.width();
         resize(call, result.map, finer, call.finer_left.height(),
@@ -460,7 +463,7 @@ bool wants_bytes(const MatcherOptions& options) {
   const bool fast = tokens::byte_arithmetic().fast;
   if (options.precision == Precision::kAuto) return fast;
   if (options.precision == Precision::kInt8 && !fast)
-    log_warning("this CPU is not faster with 8-bit integers than with 32-bit floats");
+    log_warning("8-bit integers are not faster than 32-bit floats on this CPU");
   return options.precision == Precision::kInt8;
 }
 
@@ -477,8 +480,7 @@ void set_max_disp(LoadedModel& model, const MatcherOptions& options) {
 
 Matcher make_matcher(LoadedModel model, const MatcherOptions& options) {
   check_options(options);
-  if (!model.trained)
-    log_warning("{}: untrained weights; the maps are well-formed but mean nothing", model.path);
+  if (!model.trained) log_warning("{}: untrained weights; the maps are meaningless", model.path);
   set_max_disp(model, options);
   auto state = std::make_unique<Matcher::State>(options.threads.value_or(usable_cores()));
   state->precision = model.bytes ? Precision::kInt8 : Precision::kFloat32;
@@ -512,7 +514,8 @@ void Matcher::match(const ImageView& left, const ImageView& right, const MatchOp
                     Disparity& result) const {
   check(left.empty() || right.empty() || (left.width == right.width && left.height == right.height),
         ErrorKind::kInput,
-        "the left image is {}x{} and the right one {}x{}; a rectified pair has one size",
+        "the left image is {}x{} but the right one is {}x{}; both images of a rectified pair must "
+        "have the same size",
         left.width, left.height, right.width, right.height);
   check(!how.scale || (*how.scale > 0.01 && *how.scale < 100), ErrorKind::kUsage,
         "scale is {}; expected a factor such as 0.5", how.scale.value_or(0));

@@ -22,6 +22,8 @@ constexpr double kInlier = 1.5;  // working pixels off the fitted vertical offse
 constexpr int kRounds = 300;
 constexpr int kLeastMatches = 40;               // consistent ones
 constexpr double kLeastShare = 0.35;            // of all matches
+constexpr int kUnrelatedFeatures = 300;         // so many in both images,
+constexpr int kUnrelatedMatches = 30;           // and fewer consistent matches: no pair
 constexpr double kVerticalLimit = 1.5;          // image pixels
 constexpr double kVerticalWorkingLimit = 0.75;  // working pixels: what can be measured at all
 constexpr double kSwappedShare = 0.8;
@@ -53,9 +55,11 @@ Grey working_grey(const Image& image, double scale) {
   return to_grey(small);
 }
 
-std::vector<Match> find_matches(const Grey& left, const Grey& right) {
+// `features` is set to the smaller number of features in the two images.
+std::vector<Match> find_matches(const Grey& left, const Grey& right, std::size_t& features) {
   const Features left_features = find_features(left, kFeatures);
   const Features right_features = find_features(right, kFeatures);
+  features = std::min(left_features.places.size(), right_features.places.size());
   std::vector<Match> matches;
   for (const auto& match : match_features(left_features, right_features, kMaxHamming)) {
     const Feature &p = left_features.places[match.left], &q = right_features.places[match.right];
@@ -139,7 +143,8 @@ Plane robust_plane(const std::vector<Match>& matches) {
 
 PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
   check(left_view.width == right_view.width && left_view.height == right_view.height,
-        ErrorKind::kInput, "the left image is {}x{} and the right one {}x{}; a pair has one size",
+        ErrorKind::kInput,
+        "the left image is {}x{} but the right one is {}x{}; both must have the same size",
         left_view.width, left_view.height, right_view.width, right_view.height);
   const Image left = to_rgb8(left_view, "the left image");
   const Image right = to_rgb8(right_view, "the right image");
@@ -147,14 +152,27 @@ PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
   const double scale = std::min(1.0, static_cast<double>(kWorkingWidth) / left.width());
   const Grey small_left = working_grey(left, scale), small_right = working_grey(right, scale);
   if (std::min(small_left.width, small_left.height) < 32) return result;
-  const auto all = find_matches(small_left, small_right);
-  if (all.size() < kLeastMatches) return result;
+  std::size_t features = 0;
+  const auto all = find_matches(small_left, small_right, features);
+  auto check_related = [&](std::size_t matches) {
+    result.unrelated = features >= kUnrelatedFeatures && matches < kUnrelatedMatches;
+    if (result.unrelated)
+      result.warnings.push_back(
+          fmt::format("The images seem to show different scenes: only {} of {} corners match. "
+                      "Matching needs the left and right image of one scene, taken side by side.",
+                      matches, features));
+  };
+  if (all.size() < kLeastMatches) {
+    check_related(all.size());
+    return result;
+  }
   const Plane plane = robust_plane(all);
   const auto good = consistent(all, plane);
   result.matches = static_cast<int>(good.size());
   result.conclusive =
       good.size() >= kLeastMatches &&
       static_cast<double>(good.size()) >= kLeastShare * static_cast<double>(all.size());
+  check_related(good.size());
   if (good.empty()) return result;
 
   std::vector<double> dx, dy;
@@ -193,19 +211,18 @@ PairCheck check_pair(const ImageView& left_view, const ImageView& right_view) {
   result.not_rectified = result.vertical_rms > kVerticalLimit && rms > kVerticalWorkingLimit;
   if (result.identical)
     result.warnings.push_back(
-        "The two images are the same, pixel by pixel: there is no disparity to find. Was one file "
-        "given twice?");
+        "The two images are identical, so there is no disparity to find. Was the same file given "
+        "twice?");
   if (result.swapped)
-    result.warnings.push_back(
-        fmt::format("The images look swapped: {:.0f} % of {} matched points lie farther right in "
-                    "the right image (median offset {:.1f} px). Is the left camera's image given "
-                    "first?",
-                    100 * result.negative_share, moved, result.horizontal));
+    result.warnings.push_back(fmt::format(
+        "The images look swapped: {:.0f} % of {} matched points are farther right in the right "
+        "image (median offset {:.1f} px). Give the left camera's image first.",
+        100 * result.negative_share, moved, result.horizontal));
   if (result.not_rectified)
     result.warnings.push_back(fmt::format(
-        "The images do not look rectified: matched points differ by {:.1f} px in height (root mean "
-        "square over the image; median {:.1f} px, turn {:.2f} degrees). Matching searches along "
-        "rows only: rectify the pair first.",
+        "The images do not look rectified: matched points differ vertically by {:.1f} px (RMS over "
+        "the image; median {:.1f} px, rotation {:.2f} degrees). Matching only searches along rows: "
+        "rectify the pair first.",
         result.vertical_rms, result.vertical_offset, std::atan(plane.b) * 180 / std::numbers::pi));
   return result;
 }

@@ -59,7 +59,7 @@ class RuntimePass : public EnginePass {
 
   void run(const PassInput& input, Disparity& result) override {
     const Image& left = *input.left;
-    const Key key = key_of(left.width(), left.height(), input.guide != nullptr);
+    const Key key = key_of(left.width(), left.height(), input.guide != nullptr, input.labels);
     const Planned& planned = plan(key);
     result.map.resize(left.width(), left.height());
     result.posterior.resize(left.width(), left.height());
@@ -80,13 +80,14 @@ class RuntimePass : public EnginePass {
   }
 
   std::size_t memory(int width, int height, bool guided) override {
-    return plan(key_of(width, height, guided)).memory.bytes;
+    return plan(key_of(width, height, guided, 0)).memory.bytes;
   }
 
  private:
   struct Key {
     int width, height;
     Guide guide;
+    int labels;  // 0: the model's
     auto operator<=>(const Key&) const = default;
   };
   struct Planned {
@@ -95,13 +96,14 @@ class RuntimePass : public EnginePass {
     double operations = 0;
   };
 
-  Key key_of(int width, int height, bool guided) const {
+  Key key_of(int width, int height, bool guided, int labels) const {
     const bool halves = width >= 2 * kLeastSide && height >= 2 * kLeastSide;
     return {width, height,
             !network_.options().guide ? Guide::kNone
             : guided                  ? Guide::kGiven
             : halves                  ? Guide::kHalfSize
-                                      : Guide::kNone};
+                                      : Guide::kNone,
+            labels};
   }
 
   const Planned& plan(const Key& key) {
@@ -135,7 +137,7 @@ class RuntimePass : public EnginePass {
     const FeatureMap right = to_floats(context, input.right, key.width, key.height, options);
     const Buffer<float> guide_map = make_guide(context, input, guide, left, right);
     const NetworkOutput out =
-        network_.forward(context, left, right, guide_map.data(), guide != Guide::kNone);
+        network_.forward(context, left, right, guide_map.data(), guide != Guide::kNone, key.labels);
     if (!result) return;
     const int width = result->map.width();
     context.share(result->map.height(), 16, [&](std::int64_t begin, std::int64_t end, int) {

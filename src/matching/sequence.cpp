@@ -10,12 +10,15 @@
 namespace nmrf {
 namespace {
 
-// Of the grey levels of two frames, the first moved: below it a cut lies between them.
-constexpr double kLeastCorrelation = 0.7;
+// Of the grey levels of two frames, the first moved, and of the motion of blocks beside each other:
+// below them a cut lies between the frames. Of 132 cuts between rendered sequences none reaches a
+// coherence of 0.4, and no two frames of one sequence are below 0.6.
+constexpr double kLeastCorrelation = 0.7, kLeastCoherence = 0.5;
 
 }  // namespace
 
 struct Sequence::State {
+  explicit State(const Matcher& used) : matcher(&used), pool(used.threads()) {}
   const Matcher* matcher;
   MatchOptions how;
   std::optional<double> scale;
@@ -25,12 +28,11 @@ struct Sequence::State {
   Image frame;  // 8-bit RGB, of the view that is matched
   FrameMotion motion;
   TemporalFilter filter;
-  ThreadPool pool{1};  // the little work between frames stays on the calling thread
+  ThreadPool pool;  // for the work between frames; it sleeps while the matcher's own is at work
   bool continued = false;
 };
 
-Sequence::Sequence(const Matcher& matcher, MatchOptions how) : state_(std::make_unique<State>()) {
-  state_->matcher = &matcher;
+Sequence::Sequence(const Matcher& matcher, MatchOptions how) : state_(std::make_unique<State>(matcher)) {
   state_->how = std::move(how);
   if (state_->how.alignment) state_->how.align = false;
 }
@@ -68,8 +70,9 @@ void Sequence::next(const ImageView& left, const ImageView& right, Disparity& re
   to_rgb8(s.how.view == View::kLeft ? left : right, s.frame, "the image");
   s.motion.next(s.frame, s.pool);
   s.continued = s.motion.known() && s.filter.ready(s.width, s.height) &&
-                s.motion.correlation() >= kLeastCorrelation;
-  if (s.continued && how.scale && !s.how.guide) how.guide = &s.filter.moved(s.motion);
+                s.motion.correlation() >= kLeastCorrelation &&
+                s.motion.coherence() >= kLeastCoherence;
+  if (s.continued && how.scale && !s.how.guide) how.guide = &s.filter.moved(s.motion, s.pool);
   try {
     s.matcher->match(left, right, how, result);
   } catch (...) {
@@ -78,7 +81,7 @@ void Sequence::next(const ImageView& left, const ImageView& right, Disparity& re
     throw;
   }
   if (how.guide && !s.how.guide && s.filter.ready(result.map.width(), result.map.height()))
-    s.filter.apply(result, static_cast<float>(s.how.min_disp));
+    s.filter.apply(result, s.pool, static_cast<float>(s.how.min_disp));
   if (result.map.width() == s.width && result.map.height() == s.height) {
     if (!how.guide) s.filter.restart();
     s.filter.remember(result);

@@ -14,46 +14,61 @@ constexpr float kSameSurface = 1;        // px
 constexpr float kTrendRange = 2;         // px: greater differences are errors, not motion
 constexpr int kTrendBlock = 32;          // px
 constexpr std::size_t kTrendLeast = 32;  // differences that a trend rests on
-constexpr float kAging = 1.15f;          // of an expected error, per frame
+constexpr float kAging = 1.03f;          // of an expected error, per frame
 
 }  // namespace
 
-const FloatMap& TemporalFilter::moved(const FrameMotion& motion) {
+const FloatMap& TemporalFilter::moved(const FrameMotion& motion, ThreadPool& pool) {
+  constexpr int kBlock = FrameMotion::kBlock;
   const int width = before_.map.width(), height = before_.map.height();
   moved_.resize(width, height);
   from_.resize(width, height);
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) {
-      const auto move = motion.at(y, x);
-      const int v = y + move.y, u = x + move.x;
-      const bool inside = v >= 0 && u >= 0 && v < height && u < width;
-      moved_.at(y, x) = before_.map.at(std::clamp(v, 0, height - 1), std::clamp(u, 0, width - 1));
-      from_.at(y, x) = inside && motion.difference(y, x) <= kMostDifference ? v * width + u : -1;
-    }
+  pool.share((height + kBlock - 1) / kBlock, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    FrameMotion::BlockDifferences differences;
+    for (int y = kBlock * static_cast<int>(begin); y < kBlock * end; y += kBlock)
+      for (int x = 0; x < width; x += kBlock) {
+        const auto move = motion.at(y, x);
+        motion.differences(y, x, differences);
+        for (int i = 0; i < std::min(kBlock, height - y); ++i)
+          for (int j = 0; j < std::min(kBlock, width - x); ++j) {
+            const int v = y + i + move.y, u = x + j + move.x;
+            const bool inside = v >= 0 && u >= 0 && v < height && u < width;
+            const int difference =
+                differences[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+            moved_.at(y + i, x + j) =
+                before_.map.at(std::clamp(v, 0, height - 1), std::clamp(u, 0, width - 1));
+            from_.at(y + i, x + j) = inside && difference <= kMostDifference ? v * width + u : -1;
+          }
+      }
+  });
   return moved_;
 }
 
 // Medians of blocks, then means of 3 x 3 of them.
-void TemporalFilter::measure_trend(const Disparity& result) {
+void TemporalFilter::measure_trend(const Disparity& result, ThreadPool& pool) {
   const int width = result.map.width(), height = result.map.height(),
             columns = (width + kTrendBlock - 1) / kTrendBlock,
             rows = (height + kTrendBlock - 1) / kTrendBlock;
   raw_trend_.resize(columns, rows);
   trend_.resize(columns, rows);
-  differences_.reserve(kTrendBlock * kTrendBlock / 4);
-  for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column) {
-      differences_.clear();
-      for (int y = row * kTrendBlock; y < std::min((row + 1) * kTrendBlock, height); y += 2)
-        for (int x = column * kTrendBlock; x < std::min((column + 1) * kTrendBlock, width);
-             x += 2) {
-          const float difference = moved_.at(y, x) - result.map.at(y, x);
-          if (from_.at(y, x) >= 0 && std::abs(difference) < kTrendRange)
-            differences_.push_back(difference);
-        }
-      raw_trend_.at(row, column) =
-          differences_.size() < kTrendLeast ? kInvalidDisparity : quantile(differences_, 0.5);
-    }
+  differences_.resize(static_cast<std::size_t>(pool.threads()));
+  for (auto& values : differences_) values.reserve(kTrendBlock * kTrendBlock / 4);
+  pool.share(rows, 1, [&](std::int64_t begin, std::int64_t end, int slot) {
+    auto& differences = differences_[static_cast<std::size_t>(slot)];
+    for (int row = static_cast<int>(begin); row < end; ++row)
+      for (int column = 0; column < columns; ++column) {
+        differences.clear();
+        for (int y = row * kTrendBlock; y < std::min((row + 1) * kTrendBlock, height); y += 2)
+          for (int x = column * kTrendBlock; x < std::min((column + 1) * kTrendBlock, width);
+               x += 2) {
+            const float difference = moved_.at(y, x) - result.map.at(y, x);
+            if (from_.at(y, x) >= 0 && std::abs(difference) < kTrendRange)
+              differences.push_back(difference);
+          }
+        raw_trend_.at(row, column) =
+            differences.size() < kTrendLeast ? kInvalidDisparity : quantile(differences, 0.5);
+      }
+  });
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < columns; ++column) {
       float sum = 0;
@@ -68,33 +83,51 @@ void TemporalFilter::measure_trend(const Disparity& result) {
     }
 }
 
-float TemporalFilter::trend_at(int y, int x) const {
-  const float v = (static_cast<float>(y) + 0.5f) / kTrendBlock - 0.5f,
-              u = (static_cast<float>(x) + 0.5f) / kTrendBlock - 0.5f;
-  const int top = static_cast<int>(std::floor(v)), left = static_cast<int>(std::floor(u));
-  const float down = v - static_cast<float>(top), right = u - static_cast<float>(left);
-  auto at = [&](int row, int column) {
-    return trend_.at(std::clamp(row, 0, trend_.height() - 1),
-                     std::clamp(column, 0, trend_.width() - 1));
+void TemporalFilter::trend_of_row(int y, float* trend) const {
+  const int columns = trend_.width(), width = moved_.width();
+  const float v = (static_cast<float>(y) + 0.5f) / kTrendBlock - 0.5f;
+  const int top = static_cast<int>(std::floor(v));
+  const float down = v - static_cast<float>(top);
+  const float *above = trend_.row(std::clamp(top, 0, trend_.height() - 1)),
+              *below = trend_.row(std::clamp(top + 1, 0, trend_.height() - 1));
+  auto at = [&](int column) {
+    const int c = std::clamp(column, 0, columns - 1);
+    return above[c] + down * (below[c] - above[c]);
   };
-  const float above = at(top, left) + right * (at(top, left + 1) - at(top, left)),
-              below = at(top + 1, left) + right * (at(top + 1, left + 1) - at(top + 1, left));
-  return above + down * (below - above);
+  // From the middle of one block to that of the next.
+  for (int column = -1; column < columns; ++column) {
+    const float left = at(column), step = (at(column + 1) - left) / kTrendBlock;
+    const int middle = column * kTrendBlock + kTrendBlock / 2;
+    for (int x = std::max(middle, 0); x < std::min(middle + kTrendBlock, width); ++x)
+      trend[x] = left + step * (static_cast<float>(x - middle) + 0.5f);
+  }
 }
 
-void TemporalFilter::apply(Disparity& result, float least) {
+void TemporalFilter::apply(Disparity& result, ThreadPool& pool, float least) {
   const int width = result.map.width(), height = result.map.height();
-  measure_trend(result);
+  measure_trend(result, pool);
   next_averaged_.resize(width, height);
+  const auto room = static_cast<std::size_t>(width);
+  trend_rows_.resize(room * static_cast<std::size_t>(pool.threads()));
+  pool.share(height, 8, [&](std::int64_t begin, std::int64_t end, int slot) {
+    apply_rows(result, least, static_cast<int>(begin), static_cast<int>(end),
+               trend_rows_.data() + room * static_cast<std::size_t>(slot));
+  });
+  std::swap(averaged_, next_averaged_);
+}
+
+void TemporalFilter::apply_rows(Disparity& result, float least, int begin, int end, float* trend) {
+  const int width = result.map.width();
   const bool known_errors =
       result.expected_error.same_size(result.map) && before_.expected_error.same_size(result.map);
-  for (int y = 0; y < height; ++y)
+  for (int y = begin; y < end; ++y) {
+    trend_of_row(y, trend);
     for (int x = 0; x < width; ++x) {
       std::uint8_t& frames = next_averaged_.at(y, x);
       frames = 1;
       const std::int32_t from = from_.at(y, x);
       if (from < 0) continue;
-      const float old = std::max(least, moved_.at(y, x) - trend_at(y, x));
+      const float old = std::max(least, moved_.at(y, x) - trend[x]);
       float& own = result.map.at(y, x);
       const float difference = old - own;
       if (!std::isfinite(difference)) continue;
@@ -112,7 +145,7 @@ void TemporalFilter::apply(Disparity& result, float least) {
         result.confidence3.at(y, x) = before_.confidence3.data()[from];
       }
     }
-  std::swap(averaged_, next_averaged_);
+  }
 }
 
 void TemporalFilter::remember(const Disparity& result) {

@@ -89,8 +89,8 @@ Tiling choose_tiling(EnginePass& pass, int width, int height, bool guided, int r
     return tiling;
   }
   fail(ErrorKind::kDevice,
-       "the memory limit leaves {} MB for the buffers of the network, but even the smallest tiles "
-       "of a {}x{} pair need {} MB",
+       "the memory limit leaves {} MB for the network, but even the smallest tiles of a {}x{} pair "
+       "need {} MB",
        room >> 20, width, height, least == SIZE_MAX ? 0 : (least >> 20) + 1);
 }
 

@@ -1,5 +1,5 @@
-// Cost volume (paper section 3.3): group-wise correlation of the coarse features, its matching
-// score along the disparity planes, and the softmax of that score.
+// Cost volume (paper, section 3.3 and Eq. 9): group-wise correlation of the coarse features, its
+// matching score along the disparity planes, and the softmax of that score.
 #pragma once
 
 #include "kernels/label_volume.h"

@@ -41,11 +41,11 @@ Inference::Inference(Parameters& parameters, const ModelOptions& o)
               {.norm = stack_.norm()}) {}
 
 Winners Inference::forward(Context& context, const MatchingMaps& maps, const float* labels,
-                           const std::int64_t* kinds) const {
+                           std::int64_t count, const std::int64_t* kinds) const {
   TokenGrid x;
   {
     Stage stage(context, "inference");
-    x = stack_.embed(context, maps, labels, options_.labels);
+    x = stack_.embed(context, maps, labels, count);
     if (kinds_) {
       const std::int64_t tokens = x.padding.width * x.labels;
       context.share(x.padding.height, 1, [&](std::int64_t begin, std::int64_t end, int) {

@@ -22,9 +22,9 @@ struct Winners {
 class Inference {
  public:
   Inference(Parameters& parameters, const ModelOptions& options);
-  // labels: [h, w, k] coarse pixels; kinds: of the seeds, with seed completion.
+  // labels: [h, w, count] coarse pixels; kinds: of the seeds, with seed completion.
   Winners forward(Context& context, const MatchingMaps& maps, const float* labels,
-                  const std::int64_t* kinds) const;
+                  std::int64_t count, const std::int64_t* kinds) const;
 
  private:
   // Each label gives an 8 x 8 patch of disparities and of scores.

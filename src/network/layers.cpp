@@ -211,20 +211,22 @@ TokenProjection::TokenProjection(Parameters& parameters, const NormSpec& norm,
 
 void TokenProjection::forward(Context& context, std::int64_t rows, tokens::InputRows x,
                               tokens::InputRows extra, std::span<const tokens::OutputRows> y,
-                              tokens::InputRows residual) const {
-  for (int i = 0; i < map_.blocks; ++i)
+                              tokens::InputRows residual, std::int64_t labels) const {
+  tokens::TokenProjection map = map_;
+  if (labels > 0) map.labels = size(labels);
+  for (int i = 0; i < map.blocks; ++i)
     context.count(
         &StageCost::linear,
         2.0 * static_cast<double>(rows) *
-            static_cast<double>(map_.channels + (map_.block[i].uses_extra ? map_.extra : 0)) *
-            static_cast<double>(map_.block[i].out));
-  share_rows(context, rows, static_cast<std::int64_t>(map_.labels),
+            static_cast<double>(map.channels + (map.block[i].uses_extra ? map.extra : 0)) *
+            static_cast<double>(map.block[i].out));
+  share_rows(context, rows, static_cast<std::int64_t>(map.labels),
              [&](std::size_t begin, std::size_t end) {
                if (bytes_)
-                 tokens::token_projection_forward_bytes(map_, x, extra, residual, y.data(), begin,
+                 tokens::token_projection_forward_bytes(map, x, extra, residual, y.data(), begin,
                                                         end);
                else
-                 tokens::token_projection_forward(map_, x, extra, residual, y.data(), begin, end);
+                 tokens::token_projection_forward(map, x, extra, residual, y.data(), begin, end);
              });
 }
 

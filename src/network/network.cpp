@@ -76,8 +76,10 @@ FeatureMaps Network::features(Context& context, const FeatureMap& image, const c
 }
 
 NetworkOutput Network::forward(Context& context, const FeatureMap& left, const FeatureMap& right,
-                               const float* guide, bool guided) const {
+                               const float* guide, bool guided, int labels) const {
   NetworkOutput out;
+  ModelOptions options = options_;
+  if (labels > 0) options.labels = labels;
   const std::int64_t height = left.height, width = left.width;
 
   FeatureMaps left_maps, right_maps;
@@ -94,7 +96,7 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
   LabelSeeds seeds;
   {
     Stage stage(context, "cost volume");
-    seeds = find_label_seeds(context, cost_score_, left_maps.coarse, right_maps.coarse, options_,
+    seeds = find_label_seeds(context, cost_score_, left_maps.coarse, right_maps.coarse, options,
                              guide, guided);
   }
   out.labels = propagation_.forward(context, seeds, left_maps.coarse);
@@ -122,7 +124,8 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
     context.record("infer_fmap2", maps.right1);
     context.record("infer_gw1", maps.left2);
     context.record("infer_gw2", maps.right2);
-    winners = inference_.forward(context, maps, out.labels.data(), seeds.kinds.data());
+    winners = inference_.forward(context, maps, out.labels.data(), options.labels,
+                                 seeds.kinds.data());
   }
   out.confidence = std::move(winners.confidence);
   out.spread = std::move(winners.spread);

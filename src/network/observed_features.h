@@ -1,4 +1,4 @@
-// Observed label features (supplement, Eq. 9 and 12): what both views show at a label.
+// Observed label features (supplement, Eq. 12): what both views show at a label.
 #pragma once
 
 #include "kernels/label_feature.h"

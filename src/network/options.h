@@ -126,47 +126,54 @@ struct ModelOptions {
     visit("backbone.stage2", self.backbone_stage2, "channels of residual stage 2 (1/4)");
     visit("backbone.stage3", self.backbone_stage3, "channels of residual stage 3 (1/4)");
     visit("backbone.features", self.feature_channels, "channels of the feature maps");
-    visit("seeds.max_disp", self.max_disp, "largest disparity, full-resolution pixels");
+    visit("seeds.max_disp", self.max_disp,
+          "largest disparity, full-resolution pixels, a multiple of 8");
     visit("seeds.labels", self.labels, "k, candidate labels per pixel");
     visit("seeds.groups", self.cost_groups, "groups of the cost volume");
-    visit("seeds.hidden1", self.cost_hidden1, "channels of the cost MLP");
-    visit("seeds.hidden2", self.cost_hidden2, "channels of the cost MLP");
-    visit("seeds.radius", self.cost_radius, "planes read around a seed");
-    visit("seeds.subpixel", self.subpixel_seeds, "labels start between the planes");
-    visit("seeds.fill", self.fill_seeds, "cells without a match take their neighbours' seeds");
+    visit("seeds.hidden1", self.cost_hidden1, "channels of the cost-volume convolutions");
+    visit("seeds.hidden2", self.cost_hidden2, "channels of the cost-volume convolutions");
+    visit("seeds.radius", self.cost_radius, "planes sampled on either side of a seed");
+    visit("seeds.subpixel", self.subpixel_seeds, "sub-pixel start labels");
+    visit("seeds.fill", self.fill_seeds,
+          "seed completion: cells without a match take their neighbours' seeds");
     visit("propagation.layers", self.propagation_layers, "N_p");
     visit("propagation.channels", self.propagation_channels, "embedding channels");
     visit("propagation.heads", self.propagation_heads, "attention heads");
     visit("propagation.context_hidden", self.context_hidden, "hidden channels of the context");
     visit("propagation.context", self.context_channels, "channels of the visual context");
     visit("propagation.neighbourhood", self.seed_neighbourhood, "cross or local");
-    visit("propagation.window", self.propagation_window, "window of the local neighbourhood");
+    visit("propagation.window", self.propagation_window, "window side of the local neighbourhood");
     visit("gamma1.hidden", self.gamma1_hidden, "hidden channels of gamma1");
     visit("gamma1.channels", self.gamma1_channels, "channels of gamma1");
     visit("gamma2.hidden", self.gamma2_hidden, "hidden channels of gamma2");
     visit("gamma2.channels", self.gamma2_channels, "channels of gamma2");
     visit("gamma2.groups", self.gamma2_groups, "correlation groups");
-    visit("gamma2.radius", self.gamma2_radius, "columns correlated around a label");
-    visit("encoding.frequencies", self.encoding_frequencies, "of a disparity, 1..15");
-    visit("inference.layers", self.inference_layers, "N_i, each self and neighbour edges");
+    visit("gamma2.radius", self.gamma2_radius,
+          "extra columns correlated on either side of a label");
+    visit("encoding.frequencies", self.encoding_frequencies,
+          "frequencies of the disparity encoding, 1..15");
+    visit("inference.layers", self.inference_layers, "N_i, each with self and neighbour edges");
     visit("inference.channels", self.inference_channels, "embedding channels");
     visit("inference.heads", self.inference_heads, "attention heads");
     visit("inference.window", self.inference_window, "window side");
     visit("inference.self_edges", self.self_edges, "none, shared or own");
     visit("inference.adaptive_bias", self.adaptive_bias, "content-adaptive position bias");
-    visit("inference.position_aggregation", self.position_aggregation, "position in the value");
+    visit("inference.position_aggregation", self.position_aggregation, "position-dependent values");
     visit("refinement.count", self.refinements, "cascaded refinement modules, 0..2");
     visit("refinement.layers", self.refinement_layers, "N_f");
     visit("refinement.channels", self.refinement_channels, "embedding channels");
     visit("refinement.heads", self.refinement_heads, "attention heads");
     visit("refinement.window", self.refinement_window, "window side");
-    visit("refinement.search", self.refinement_search, "columns searched around a start label");
-    visit("refinement.blend", self.refinement_blend, "pixels take starts of cells beside theirs");
-    visit("mlp_ratio", self.mlp_ratio, "hidden over embedding channels of the MLPs");
-    visit("match.enlarge", self.enlarge, "px: match again enlarged up to this disparity; 0: no");
-    visit("match.guide", self.guide, "a pass at half the size guides the whole; needs seeds.fill");
-    visit("match.fill", self.fill, "px: radius of hole filling; 0: none");
-    visit("match.median", self.median, "px: radius of the edge-aware weighted median; 0: none");
+    visit("refinement.search", self.refinement_search,
+          "fine search: columns on either side of a start label");
+    visit("refinement.blend", self.refinement_blend, "edge-aware blending of start labels");
+    visit("mlp_ratio", self.mlp_ratio,
+          "hidden channels of the MLPs, relative to embedding channels");
+    visit("match.enlarge", self.enlarge,
+          "px: second, enlarged pass while disparities stay below this; 0 = off");
+    visit("match.guide", self.guide, "guide each pass by one at half the size; needs seeds.fill");
+    visit("match.fill", self.fill, "radius of hole filling, px; 0 = off");
+    visit("match.median", self.median, "radius of the edge-aware weighted median, px; 0 = off");
   }
 
   static constexpr int most_radius = 16;     // of match.fill and match.median

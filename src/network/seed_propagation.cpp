@@ -144,7 +144,7 @@ void SeedStep::forward(Context& context, TokenGrid& x, const float* context_map)
     };
     const tokens::OutputRows out[3] = {part(0), part(1), part(2)};
     qkv_.forward(context, rows, input(x.values.data(), c), input(context_map, context_channels_),
-                 out);
+                 out, {}, x.labels);
     if (cross_)
       cross(context, x, qkv.data(), message.data());
     else

@@ -38,7 +38,8 @@ struct BoardView {
 // grey: CV_8UC1.
 BoardView find_board(const cv::Mat& grey, const Board& board);
 
-// Another size of a chessboard that is found in the image, "7x5"; empty: none.
-std::string other_chessboard(const cv::Mat& grey, const Board& board);
+// Why the board may not be found in an image: it is of another size, mirrored, or has other markers.
+// A sentence that begins after the image's name; empty: no idea.
+std::string board_doubt(const cv::Mat& grey, const Board& board);
 
 }  // namespace nmrf

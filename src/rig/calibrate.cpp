@@ -153,26 +153,39 @@ void measure_rows(RigCalibration& result, const std::vector<Position>& positions
   result.vertical_after = after / std::max(1, count);
 }
 
+// What to say of cameras that fit alone and not together; empty: they do.
+std::string misfit(const RigCalibration& result) {
+  const double alone = std::max(result.rms_left, result.rms_right);
+  if (result.rms <= kHighError || alone > result.rms / 3) return "";
+  return fmt::format(
+      "Each camera alone fits to {:.2f} px, both together only to {:.2f} px: the pictures of a pair "
+      "do not belong together. Were they taken at the same time and named alike, did nothing move "
+      "between the cameras, is one side mirrored?",
+      alone, result.rms);
+}
+
 void advise(RigCalibration& result, std::size_t used) {
   auto say = [&](std::string text) { result.advice.push_back(std::move(text)); };
-  if (used < kGoodViews) say(fmt::format("Only {} positions are used; take 15 to 30.", used));
+  if (used < kGoodViews)
+    say(fmt::format("Only {} board positions were used; take 15 to 30.", used));
   if (result.tilt < kLeastTilt)
-    say(
-        fmt::format("The board was hardly tilted (at most {:.0f} degrees between two positions): "
-                    "focal length and baseline are uncertain. Tilt it by 30 to 45 degrees, to all "
-                    "sides.",
-                    result.tilt));
+    say(fmt::format(
+        "The board was hardly tilted (at most {:.0f} degrees between two positions), so focal "
+        "length and baseline are uncertain. Tilt it by 30 to 45 degrees in all directions.",
+        result.tilt));
   const double least = std::min(result.coverage_left, result.coverage_right);
   if (least < kGoodCoverage)
-    say(fmt::format(
-        "The board reached only {:.0f} % of the image: distortion is unknown elsewhere. "
-        "Show it in the corners and at the borders as well.",
-        100 * least));
-  if (result.rms > 1)
     say(
-        fmt::format("The reprojection error of {:.2f} px is high; good is below 0.5. Is the board "
-                    "flat and was it held still, are the images sharp, were both taken at the same "
-                    "time, is the lens model right (--lens)?",
+        fmt::format("The board reached only {:.0f} % of the image; distortion is unknown "
+                    "elsewhere. Show it in the corners and at the borders too.",
+                    100 * least));
+  if (const std::string text = misfit(result); !text.empty())
+    say(text);
+  else if (result.rms > kHighError)
+    say(
+        fmt::format("The reprojection error of {:.2f} px is high; below 0.5 is good. Is the board "
+                    "flat, was it held still, are the images sharp and taken at the same time, is "
+                    "the lens model right (--lens)?",
                     result.rms));
 }
 
@@ -198,8 +211,8 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
   }
   check(positions.size() >= kLeastViews, ErrorKind::kInput,
         "the board was found by both cameras in {} of {} pairs; at least {} are needed, 15 to 30 "
-        "are good. Is --board right (inner corners, not squares), the whole board in both images, "
-        "sharp and evenly lit?",
+        "are good. Is --board right (inner corners, not squares)? The whole board must be in both "
+        "images, sharp and evenly lit.",
         positions.size(), pairs.size(), kLeastViews);
 
   Points3 points;
@@ -232,7 +245,7 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
           good.push_back(positions[i]);
         else if (round < 3)
           result.views[positions[i].pair].rejected =
-              fmt::format("its error of {:.2f} px is far above the others'", errors[i]);
+              fmt::format("its error of {:.2f} px is far above that of the others", errors[i]);
       }
       if (good.size() == positions.size() || good.size() < kLeastViews || round == 3) break;
       positions = std::move(good);
@@ -256,8 +269,8 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
     std::copy_n(translation.ptr<double>(), 3, result.rig.translation.begin());
   } catch (const cv::Exception& error) {
     fail(ErrorKind::kInput,
-         "the calibration does not settle ({}). Take more positions of the board, tilted to all "
-         "sides; try --lens pinhole.",
+         "the calibration does not converge ({}). Take more board positions, tilted in all "
+         "directions; try --lens pinhole.",
          error.err);
   }
   result.rig.source = "the calibration";
@@ -268,12 +281,15 @@ RigCalibration calibrate_rig(const std::vector<BoardPair>& pairs, const cv::Size
   result.tilt = largest_tilt(one.rotations);
   try {
     result.rig.validate();
+    measure_rows(result, positions);
   } catch (const Error& error) {
-    throw Error(ErrorKind::kInput, std::string(error.what()) +
-                                       " Check the order of the folders, and that the images are "
-                                       "not mirrored, as those of a front camera often are.");
+    const std::string why = misfit(result);
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} {}", error.what(),
+                            why.empty() ? "Check the order of the folders, and that the images are "
+                                          "not mirrored, as those of a front camera often are."
+                                        : why));
   }
-  measure_rows(result, positions);
   advise(result, positions.size());
   return result;
 }

@@ -11,6 +11,8 @@
 
 namespace nmrf {
 
+constexpr double kHighError = 1;  // px: a reprojection error above it is worth a word
+
 enum class LensModel {
   kPinhole,   // k1 k2 p1 p2 k3
   kRational,  // and k4 k5 k6, for wide lenses

@@ -33,7 +33,8 @@ struct Matches {
 };
 
 Matches find_matches(const cv::Mat& left, const cv::Mat& right) {
-  const auto sift = cv::SIFT::create(kFeatures);
+  // A low threshold: dim and misty images have few features, others keep their strongest ones.
+  const auto sift = cv::SIFT::create(kFeatures, 3, 0.01);
   std::vector<cv::KeyPoint> points[2];
   cv::Mat descriptors[2];
   sift->detectAndCompute(left, cv::noArray(), points[0], descriptors[0]);
@@ -179,21 +180,21 @@ void check_motion(const Matches& good, const cv::Matx33d& f, const cv::Size& siz
                                              static_cast<double>(good.size());
   check(flat < kFlat, ErrorKind::kInput,
         "the pair cannot be rectified: one homography explains {:.0f} % of {} matches, so there is "
-        "too little parallax. The camera only turned, the scene is flat or far away: move the "
-        "camera sideways, by a few per cent of the distance to the nearest things.",
+        "too little parallax. The camera only rotated, or the scene is flat or far away: move the "
+        "camera sideways by a few per cent of the distance to the nearest objects.",
         100 * flat, good.size());
   const cv::Point2d middle((size.width - 1) / 2.0, (size.height - 1) / 2.0);
   for (const cv::Point2d& point : {epipole(f), epipole(f.t())}) {
     const double x = std::abs(point.x - middle.x), y = std::abs(point.y - middle.y);
     check(x > 0.75 * size.width || y > 0.75 * size.height, ErrorKind::kInput,
-          "the pair cannot be rectified: the camera moved along its viewing direction (the epipole "
-          "lies at {:.0f}, {:.0f} of the {}x{} image). Move it sideways instead.",
+          "the pair cannot be rectified: the camera moved along its viewing direction (epipole at "
+          "{:.0f}, {:.0f} of the {}x{} image). Move it sideways instead.",
           point.x, point.y, size.width, size.height);
-    check(x > y, ErrorKind::kInput,
-          "the pair cannot be rectified: one camera stood above the other (the epipole lies at "
-          "{:.0f}, {:.0f} of the {}x{} image). Turn both images by 90 degrees, or move the camera "
-          "sideways.",
-          point.x, point.y, size.width, size.height);
+    check(
+        x > y, ErrorKind::kInput,
+        "the pair cannot be rectified: one camera stood above the other (epipole at {:.0f}, {:.0f} "
+        "of the {}x{} image). Rotate both images by 90 degrees, or move the camera sideways.",
+        point.x, point.y, size.width, size.height);
   }
 }
 
@@ -238,7 +239,7 @@ FeatureRectification rectify_by_features(const Image& left, const Image& right) 
   auto too_few = [](std::size_t count) {
     check(count >= kLeastMatches, ErrorKind::kInput,
           "the pair cannot be rectified: only {} points were found in both images, {} are needed. "
-          "Do the images show the same things, sharply and with texture?",
+          "Do both images show the same scene, sharp and with texture?",
           count, kLeastMatches);
   };
   too_few(all.size());
@@ -260,12 +261,11 @@ FeatureRectification rectify_by_features(const Image& left, const Image& right) 
       best = p;
     }
   }
-  check(
-      residual <= kMostResidual, ErrorKind::kInput,
-      "the pair cannot be rectified: turning the cameras leaves {:.1f} px of error at {} matches. "
-      "Strong lens distortion, a rolling shutter or things that moved? Calibrate the cameras "
-      "(nmrf calibrate).",
-      residual / scale, good.size());
+  check(residual <= kMostResidual, ErrorKind::kInput,
+        "the pair cannot be rectified: rotating the cameras leaves an error of {:.1f} px at {} "
+        "matches. Is there strong lens distortion, a rolling shutter or motion? Calibrate the "
+        "cameras (nmrf calibrate).",
+        residual / scale, good.size());
 
   // In pixels of the images as they are: the working ones are reduced, centres aligned.
   const double factor_x = static_cast<double>(size.width) / left.width(),
@@ -297,19 +297,30 @@ FeatureRectification rectify_by_features(const Image& left, const Image& right) 
   if (least < 1) result.shift = 1 - least + 0.01 * full.width;
   h_right = cv::Matx33d(1, 0, -result.shift, 0, 1, 0, 0, 0, 1) * h_right;
 
-  const cv::Rect2d common = inside(h_left, full) & inside(h_right, full);
+  const ImageFrame common =
+      common_frame(numbers(h_left), numbers(h_right), full.width, full.height);
   check(common.width >= kLeastCommon * full.width && common.height >= kLeastCommon * full.height,
         ErrorKind::kInput,
-        "the pair cannot be rectified: the images have only {:.0f} x {:.0f} of {} x {} pixels in "
-        "common.",
+        "the pair cannot be rectified: the images have only {} x {} of {} x {} pixels in common. "
+        "Turn the cameras less against each other, or move them less.",
         common.width, common.height, full.width, full.height);
-  const double x = std::ceil(common.x), y = std::ceil(common.y);
-  const cv::Matx33d crop(1, 0, -x, 0, 1, -y, 0, 0, 1);
+  const cv::Matx33d crop(1, 0, -common.x, 0, 1, -common.y, 0, 0, 1);
   result.left = numbers(crop * h_left);
   result.right = numbers(crop * h_right);
-  result.width = static_cast<int>(common.x + common.width - x) + 1;
-  result.height = static_cast<int>(common.y + common.height - y) + 1;
+  result.width = common.width;
+  result.height = common.height;
   return result;
+}
+
+ImageFrame common_frame(const std::array<double, 9>& left, const std::array<double, 9>& right,
+                        int width, int height) {
+  const cv::Size size(width, height);
+  const cv::Rect2d common =
+      inside(cv::Matx33d(left.data()), size) & inside(cv::Matx33d(right.data()), size);
+  if (common.empty()) return {};
+  const double x = std::ceil(common.x), y = std::ceil(common.y);
+  return {x, y, static_cast<int>(common.x + common.width - x) + 1,
+          static_cast<int>(common.y + common.height - y) + 1};
 }
 
 Image warp(const Image& image, const std::array<double, 9>& homography, int width, int height) {

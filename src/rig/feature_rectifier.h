@@ -28,6 +28,15 @@ struct FeatureRectification {
 // common.
 FeatureRectification rectify_by_features(const Image& left, const Image& right);
 
+// A part of an image, px.
+struct ImageFrame {
+  double x = 0, y = 0;  // whole numbers: its first pixel
+  int width = 0, height = 0;
+};
+// What two images of one size both fill after their homographies; empty: nothing.
+ImageFrame common_frame(const std::array<double, 9>& left, const std::array<double, 9>& right,
+                        int width, int height);
+
 // The image as the homography shows it; bicubic, black outside.
 Image warp(const Image& image, const std::array<double, 9>& homography, int width, int height);
 

@@ -40,6 +40,16 @@ Vec3 hsv(float h, float s, float v) {
 
 }  // namespace
 
+Surface surface_of(const Material& m) {
+  if (m.glass > 0) return Surface::kGlass;
+  if (m.mirror >= 0.1f) return Surface::kReflecting;
+  if (m.specular >= 0.3f) return Surface::kGlossy;
+  if (m.backlight > 0) return Surface::kLeaves;
+  const Texture& t = m.texture;
+  const bool one_color = t.pattern == Pattern::kPlain || t.pattern == Pattern::kGradient;
+  return one_color && t.grain + t.detail < 0.05f ? Surface::kPlain : Surface::kMatte;
+}
+
 MaterialMaker::MaterialMaker(const SynthOptions& options) : options_(options) {
   if (!options.textures.empty()) photos_ = PhotoLibrary::open(options.textures);
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "data/surfaces.h"
 #include "synth/dice.h"
 #include "synth/options.h"
 #include "synth/texture.h"
@@ -20,6 +21,9 @@ struct Material {
   float bump_frequency = 1;  // dents per metre
   float backlight = 0;       // share of light that falls through (leaves, lampshades)
 };
+
+// The class that describes what is hardest about it.
+Surface surface_of(const Material& material);
 
 // Draws materials. Sizes are metres and set the scale of the pattern.
 class MaterialMaker {

@@ -82,11 +82,11 @@ struct SynthOptions {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
-    visit("width", self.width, "of the rendered images, pixels");
-    visit("height", self.height, "of the rendered images, pixels");
-    visit("max_disp", self.max_disp, "no pixel has a larger disparity, pixels");
+    visit("width", self.width, "pixels");
+    visit("height", self.height, "pixels");
+    visit("max_disp", self.max_disp, "largest disparity, pixels");
     visit("seed", self.seed, "the same seed gives the same scenes");
-    visit("textures", self.textures, "folder of photographs used as textures; empty = none");
+    visit("textures", self.textures, "folder of photos used as textures; empty = none");
     visit("sensor_min", self.sensor_min, "smallest sensor the window is cut from, in windows");
     visit("sensor_max", self.sensor_max, "largest sensor the window is cut from, in windows");
     visit("fov_min", self.fov_min, "horizontal field of view of the sensor, degrees, at least");
@@ -105,43 +105,44 @@ struct SynthOptions {
     visit("mix.layers", self.mix_layers, "share of slanted planar layers");
     visit("clutter", self.clutter, "scales the number of objects");
     visit("border", self.border,
-          "chance of near things cut by the sides of flying and layered scenes");
+          "probability of near objects cut by the sides, in flying and layered scenes");
     visit("floaters.chance", self.floaters,
-          "chance of floating objects in every kind of scene but flying");
-    visit("floaters.min", self.floaters_min, "least number of them");
-    visit("floaters.max", self.floaters_max, "largest number of them");
-    visit("floaters.dense", self.dense, "chance of 50 to 200 more objects in a flying scene");
+          "probability of floating objects, in all kinds of scenes but flying");
+    visit("floaters.min", self.floaters_min, "smallest number of floating objects");
+    visit("floaters.max", self.floaters_max, "largest number of floating objects");
+    visit("floaters.dense", self.dense, "probability of 50 to 200 more objects in flying scenes");
     visit("gloss", self.gloss, "share of vehicles with dark, reflecting windows and panels");
-    visit("fences", self.fences, "mean number of further fences on each side of a street");
-    visit("low_sun", self.low_sun, "chance of a sun just above the horizon, outdoors");
-    visit("photo", self.photo, "share of photographs among the textures that may take one");
+    visit("fences", self.fences, "mean number of extra fences on each side of a street");
+    visit("low_sun", self.low_sun, "probability of a low sun, outdoors");
+    visit("photo", self.photo, "share of photos among the textures that can use one");
     visit("plain", self.plain, "share of untextured surfaces");
     visit("low_contrast", self.low_contrast, "share of textures with little contrast");
     visit("detail", self.detail, "share of surfaces with detail down to the pixel");
     visit("shiny", self.shiny, "share of objects with highlights");
-    visit("mirror", self.mirror, "share of mirroring objects");
-    visit("glass", self.glass, "share of objects that can be seen through");
-    visit("shadows", self.shadows, "chance that lights cast shadows");
+    visit("mirror", self.mirror, "share of mirrors");
+    visit("glass", self.glass, "share of glass objects");
+    visit("shadows", self.shadows, "probability that lights cast shadows");
     visit("thin", self.thin, "scales the number of thin structures");
     visit("camera.blur", self.blur, "strength of lens blur");
     visit("camera.noise", self.noise, "strength of sensor noise");
     visit("camera.vignette", self.vignette, "strength of vignetting");
-    visit("camera.exposure", self.exposure, "strength of exposure differences between the eyes");
-    visit("camera.white_balance", self.white_balance, "strength of colour differences");
+    visit("camera.exposure", self.exposure, "strength of exposure differences between the cameras");
+    visit("camera.white_balance", self.white_balance,
+          "strength of colour differences between the cameras");
     visit("camera.rectification", self.rectification, "strength of vertical misalignment");
     visit("camera.vertical", self.vertical,
-          "px: vertical misalignment of half the pairs, by shift, rotation and scale together");
+          "px: vertical misalignment of half the pairs (shift, rotation and scale combined)");
     visit("camera.asymmetric", self.asymmetric,
-          "chance that one eye gets half to twice the other's light");
-    visit("camera.row_noise", self.row_noise, "strength of noise common to a row of pixels");
-    visit("camera.jpeg", self.jpeg, "chance of JPEG compression");
-    visit("camera.grey", self.grey, "chance of a pair without colour");
-    visit("edge_samples", self.edge_samples, "rays through a pixel at edges, 1 to 16");
+          "probability that one camera gets half to twice the light of the other");
+    visit("camera.row_noise", self.row_noise, "strength of row noise");
+    visit("camera.jpeg", self.jpeg, "probability of JPEG compression");
+    visit("camera.grey", self.grey, "probability of a grey pair");
+    visit("edge_samples", self.edge_samples, "rays per pixel at edges, 1 to 16");
     visit("motion.camera", self.motion_camera,
-          "sequences: the camera moves by up to so many depths of near parts per frame");
-    visit("motion.turn", self.motion_turn, "sequences: and turns by up to so many degrees");
+          "sequences: largest camera motion per frame, in depths of the near parts");
+    visit("motion.turn", self.motion_turn, "sequences: largest camera rotation per frame, degrees");
     visit("motion.objects", self.motion_objects,
-          "sequences: objects move by up to so many of their depths per frame");
+          "sequences: largest object motion per frame, in depths of the object");
     visit("motion.movers", self.movers, "sequences: largest number of moving objects");
   }
 

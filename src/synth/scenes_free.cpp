@@ -48,7 +48,7 @@ float depth_at(const Caster& caster, const StereoCamera& camera, float x, float 
   return packet.hit(0) ? packet.distance(0) : 1e9f;
 }
 
-// Near things cut by the left or the right edge of the view: what one eye alone sees is too near
+// Near objects cut by the left or right image border: what only one camera sees is too near
 // for the other.
 void edge_things(Builder& b, Dice& dice, const StereoCamera& camera, float near) {
   if (!dice.chance(b.options.border)) return;

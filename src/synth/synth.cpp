@@ -160,6 +160,7 @@ SynthPair Studio::photograph(const Scene& what, const Caster& rays, const Stereo
   pair.left_disparity = left.truth.disparity, pair.right_disparity = right.truth.disparity;
   pair.left_occluded = left.truth.occluded, pair.right_occluded = right.truth.occluded;
   pair.left_objects = left.truth.objects, pair.right_objects = right.truth.objects;
+  pair.left_surfaces = left.truth.surfaces;
   float half_diagonal = 0.5f * std::hypot(sensor.width, sensor.height);
   model.develop(left.color, right.color, from.cx, from.cy, half_diagonal, pair.left, pair.right);
 

@@ -23,6 +23,7 @@ struct SynthPair {
   cv::Mat left_disparity, right_disparity;  // CV_32FC1, pixels, x_left - x_right in both, >= 0
   cv::Mat left_occluded, right_occluded;    // CV_8UC1, 255 = the other view does not show the point
   cv::Mat left_objects, right_objects;      // CV_32SC1, an id per surface, 0 = sky
+  cv::Mat left_surfaces;                    // CV_8UC1, classes: Surface (data/surfaces.h)
   // Of the later frames of a sequence, CV_32FC2: where the point of a left pixel was in the left
   // image of the frame before, px; NaN where that image does not show it. Else empty.
   cv::Mat left_past;

@@ -36,6 +36,7 @@ struct PairFiles {
       objects[eye] = base / "object_index" / place.sequence / side / (place.frame + ".pfm");
       occlusion[eye] = base / "occlusion" / place.sequence / side / (place.frame + ".png");
     }
+    surfaces = base / "material_index" / place.sequence / "left" / (place.frame + ".png");
     past = base / "optical_flow" / place.sequence / "into_past" / "left" / (place.frame + ".flo");
     calibration = base / "calib" / place.sequence / (place.frame + ".txt");
   }
@@ -46,7 +47,7 @@ struct PairFiles {
     return fs::exists(calibration);
   }
   std::array<fs::path, 2> image, disparity, objects, occlusion;
-  fs::path past, calibration;
+  fs::path surfaces, past, calibration;
 };
 
 // Middlebury's flow format: from a pixel to where its point was; above 1e9 where unknown.
@@ -94,6 +95,8 @@ void write_pair(const PairFiles& files, const SynthPair& pair, double max_disp) 
     write_disparity_mat(files.objects[eye], ids);
     write_mat(files.occlusion[eye], *occlusions[eye]);
   }
+  make_folder(files.surfaces.parent_path());
+  write_mat(files.surfaces, pair.left_surfaces);
   if (!pair.left_past.empty()) {
     make_folder(files.past.parent_path());
     write_flow(files.past, pair.left_past);

@@ -54,6 +54,7 @@ class Renderer {
     view_.color.create(camera.height, camera.width, CV_32FC3);
     view_.truth.disparity.create(camera.height, camera.width, CV_32FC1);
     view_.truth.objects.create(camera.height, camera.width, CV_32SC1);
+    view_.truth.surfaces.create(camera.height, camera.width, CV_8UC1);
     view_.truth.occluded.create(camera.height, camera.width, CV_8UC1);
     seen_.resize(static_cast<std::size_t>(camera.width) * static_cast<std::size_t>(camera.height));
   }
@@ -150,6 +151,10 @@ class Renderer {
       if (outside) back.off(i);
       view_.truth.disparity.at<float>(y, x) = d;
       view_.truth.objects.at<int>(y, x) = h.hit ? h.object : 0;
+      const Surface surface =
+          h.hit ? surface_of(scene_.materials()[static_cast<std::size_t>(h.material)])
+                : Surface::kSky;
+      view_.truth.surfaces.at<std::uint8_t>(y, x) = static_cast<std::uint8_t>(surface);
       view_.truth.occluded.at<std::uint8_t>(y, x) = outside ? 255 : 0;
     }
     caster_.blocked(back);

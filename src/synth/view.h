@@ -18,6 +18,7 @@ struct Misalignment {
 struct Truth {
   cv::Mat disparity;  // CV_32FC1, pixels
   cv::Mat objects;    // CV_32SC1, 0 = sky
+  cv::Mat surfaces;   // CV_8UC1, Surface
   cv::Mat occluded;   // CV_8UC1, 255 where the other camera does not see the point
 };
 

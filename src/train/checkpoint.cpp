@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/log.h"
 #include "weights/safetensors.h"
 #include "weights/tensor_file.h"
 
@@ -63,7 +64,11 @@ Checkpoint read_checkpoint(const fs::path& path) {
           "{}: '{}' has an unexpected type", path.string(), stored.name);
     auto tensor =
         torch::empty(stored.shape, stored.dtype == DType::kI64 ? torch::kLong : torch::kFloat);
-    std::memcpy(tensor.data_ptr(), stored.data.data(), stored.data.size());
+    if (!stored.data.empty())
+      std::memcpy(tensor.data_ptr(), stored.data.data(), stored.data.size());
+    check(tensor.scalar_type() == torch::kLong || torch::isfinite(tensor).all().item<bool>(),
+          ErrorKind::kModel, "{}: '{}' holds numbers that are not finite", path.string(),
+          stored.name);
     checkpoint.tensors[stored.name] = tensor;
   }
   return checkpoint;
@@ -77,6 +82,30 @@ std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
   auto all = checkpoints(folder);
   if (all.empty()) return std::nullopt;
   return all.back();
+}
+
+std::optional<FoundCheckpoint> newest_sound_checkpoint(const fs::path& folder, bool set_aside) {
+  auto all = checkpoints(folder);
+  if (all.empty()) return std::nullopt;
+  std::vector<fs::path> damaged;
+  for (auto path = all.rbegin(); path != all.rend(); ++path) {
+    try {
+      FoundCheckpoint found{*path, read_checkpoint(*path)};
+      // Kept apart, or they would count among the newest that are kept.
+      std::error_code ignored;
+      if (set_aside)
+        for (const auto& bad : damaged) fs::rename(bad, bad.string() + ".damaged", ignored);
+      return found;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kModel) throw;
+      log_warning("{} Trying the checkpoint before it.", error.what());
+      damaged.push_back(*path);
+    }
+  }
+  fail(ErrorKind::kModel,
+       "{}: none of its {} checkpoints can be read. Start again in another folder, with --init {} "
+       "if that model is sound.",
+       folder.string(), all.size(), (folder / "best.safetensors").string());
 }
 
 void prune_checkpoints(const fs::path& folder, int keep) {

@@ -1,4 +1,4 @@
-// Everything a training run is told, as it stands in a TOML file.
+// All settings of a training run, as in its TOML file.
 #pragma once
 
 #include <array>
@@ -32,11 +32,11 @@ struct StageOptions {
     visit("steps", self.steps, "updates; 0 = no such stage");
     visit("scope", self.scope, "what is trained: seeds, proposals or all");
     visit("lr", self.lr, "maximum learning rate");
-    visit("batch", self.batch, "samples an update, over all processes");
-    visit("accumulate", self.accumulate, "parts the batch is worked off in");
-    visit("crop_height", self.crop_height, "pixels, a multiple of 8, with Swin-T of 32");
-    visit("crop_width", self.crop_width, "pixels, a multiple of 8, with Swin-T of 32");
-    visit("freeze", self.freeze, "prefixes of parameters that stay as they are");
+    visit("batch", self.batch, "samples per update, over all processes");
+    visit("accumulate", self.accumulate, "parts per batch (gradient accumulation)");
+    visit("crop_height", self.crop_height, "pixels; a multiple of 8 (of 32 with Swin-T)");
+    visit("crop_width", self.crop_width, "pixels; a multiple of 8 (of 32 with Swin-T)");
+    visit("freeze", self.freeze, "prefixes of parameter names to freeze");
   }
 };
 
@@ -81,35 +81,35 @@ struct TrainConfig {
     for (int i = 0; i < kSources; ++i) {
       const std::string prefix = "data" + std::to_string(i + 1) + ".";
       below(prefix, self.sources[i], visit);
-      visit((prefix + "repeat").c_str(), self.repeat[i], "how often an epoch goes through it");
+      visit((prefix + "repeat").c_str(), self.repeat[i], "repetitions per epoch");
     }
-    visit("data.workers", self.workers, "threads that load ahead");
-    visit("data.broken", self.broken, "a sample that cannot be read: skip or fatal");
-    visit("data.cache", self.cache, "folder of computed superpixels; empty = in the run's folder");
+    visit("data.workers", self.workers, "loader threads");
+    visit("data.broken", self.broken, "what to do with an unreadable sample: skip or fatal");
+    visit("data.cache", self.cache, "cache folder of superpixels; empty = in the run folder");
     below("synth.", self.synth, visit);
     below("augment.", self.augment, visit);
     below("loss.", self.loss, visit);
     below("teacher.", self.teacher, visit);
-    visit("train.seed", self.seed, "of weights, order and augmentation");
+    visit("train.seed", self.seed, "random seed of weights, order and augmentation");
     visit("train.weight_decay", self.weight_decay, "AdamW; never on position tables");
     visit("train.swin_lr", self.swin_lr,
-          "learning rate of Swin-T and of the sampling offsets, times that of the rest");
+          "learning rate of Swin-T and the sampling offsets, relative to the rest");
     visit("train.clip", self.clip, "largest gradient norm; 0 = off");
     visit("train.ema", self.ema, "decay of the weight average, e.g. 0.999; 0 = off");
-    visit("train.guide", self.guide,
-          "share of the updates with a guide, for models of match.guide");
-    visit("train.log_every", self.log_every, "updates a log line");
-    visit("train.checkpoint_every", self.checkpoint_every, "updates a checkpoint");
+    visit("train.guide", self.guide, "share of updates with a guide, for models with match.guide");
+    visit("train.log_every", self.log_every, "updates per log line");
+    visit("train.checkpoint_every", self.checkpoint_every, "updates per checkpoint");
     visit("train.keep", self.keep, "checkpoints kept, besides the best");
-    visit("train.validate_every", self.validate_every, "updates a validation");
-    visit("train.picture_every", self.picture_every, "updates a picture in the event file");
+    visit("train.validate_every", self.validate_every, "updates per validation");
+    visit("train.picture_every", self.picture_every, "updates per picture in the event file");
     visit("train.bad_steps", self.bad_steps, "skipped updates in a row that end the run");
-    visit("train.explode", self.explode, "a loss this many times the recent ones is skipped");
+    visit("train.explode", self.explode,
+          "skip updates whose loss is this many times the recent ones");
     visit("train.timeout", self.timeout, "seconds to wait for a lost peer process");
     for (int i = 0; i < kStages; ++i)
       below("stage" + std::to_string(i + 1) + ".", self.stages[i], visit);
     below("validation.", self.validation, visit);
-    visit("validation.pairs", self.validation_pairs, "at most so many pairs; 0 = all");
+    visit("validation.pairs", self.validation_pairs, "maximum number of pairs; 0 = all");
   }
 
   // Throws Error(kUsage) naming the setting.

@@ -59,12 +59,12 @@ struct LossOptions {
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
     visit("modals", self.modals, "superpixel (paper) or dense");
-    visit("max_disp", self.max_disp, "pixels of at least this disparity do not count");
+    visit("max_disp", self.max_disp, "ignore pixels from this disparity on");
     visit("smooth_l1", self.smooth_l1, "smooth L1 for the disparity terms");
-    visit("robust", self.robust, "c px: disparity terms count c log(1 + error / c); 0: off");
+    visit("robust", self.robust, "c px: disparity terms use c log(1 + error / c); 0 = off");
     visit("init_weight", self.init_weight, "weight of the initialisation loss");
     visit("proposal_weight", self.proposal_weight, "weight of the proposal loss");
-    visit("search_weight", self.search_weight, "weight of the search before refinement");
+    visit("search_weight", self.search_weight, "weight of the fine-search loss");
     visit("coarse_weights", self.coarse_weights, "weights of the inference layers");
     visit("fine_weights", self.fine_weights, "weights of the refinement layers");
   }

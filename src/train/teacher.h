@@ -19,9 +19,10 @@ struct TeacherOptions {
 
   template <class Self, class Visitor>
   static void fields(Self& self, Visitor&& visit) {
-    visit("model", self.model, "frozen weights that teach (.safetensors or .pth); empty: none");
+    visit("model", self.model,
+          "weights of the frozen teacher (.safetensors or .pth); empty = none");
     visit("features", self.features, "weight of the cosine distance between feature maps");
-    visit("labels", self.labels, "weight of its map as truth where there is none");
+    visit("labels", self.labels, "weight of the teacher's map where truth is missing");
   }
 };
 

@@ -1,11 +1,7 @@
 #include "train/trainer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <opencv2/core/utility.hpp>
@@ -13,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "core/log.h"
 #include "core/rng.h"
 #include "io/toml.h"
@@ -30,6 +27,9 @@ namespace nmrf::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A run that ends with this many skipped updates in a row has failed; so has one that made none.
+constexpr int kLastUpdates = 10;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -66,8 +66,13 @@ class Trainer {
 
   TrainResult go() {
     std::optional<Checkpoint> start;
-    if (run_.resume)
-      if (auto path = newest_checkpoint(run_.folder)) start = load(*path);
+    if (run_.resume) {
+      if (auto found = newest_sound_checkpoint(run_.folder, chief()))
+        start = load(found->path, std::move(found->checkpoint));
+      else if (chief())
+        log_info("{}: holds no checkpoint yet; starting from the beginning", run_.folder.string());
+    }
+    const std::int64_t first = step_;
     if (!start) initial_weights();
     network_->to(device_);
     for (auto& item : network_->named_parameters()) {
@@ -93,13 +98,22 @@ class Trainer {
       start.reset();
       before += stage.steps;
     }
+    // Fewer than train.bad_steps may be left when the run ends.
+    const bool finished = step_ == config_.total_steps();
+    const bool nothing_made = step_ > first && !last_loss_;
+    check(
+        !finished || !(nothing_made || skipped_last_ >= kLastUpdates), ErrorKind::kFailure,
+        "{}: the last {} updates were all skipped, so nothing was learnt from them, and no model "
+        "was written. Go on from a checkpoint before them with a lower learning rate (stageN.lr), "
+        "and look for broken truth in the data.",
+        run_.folder.string(), skipped_last_);
     if (chief()) {
       save_model_file("last.safetensors");
       if (events_) events_->flush();
     }
     TrainResult result;
     result.step = step_;
-    result.finished = step_ == config_.total_steps();
+    result.finished = finished;
     result.loss = last_loss_;
     result.skipped = skipped_;
     const double elapsed = seconds_since(begin_);
@@ -118,8 +132,7 @@ class Trainer {
     if (chief()) log_info("{}: {}", config_.init, report.summary());
   }
 
-  Checkpoint load(const std::filesystem::path& path) {
-    Checkpoint checkpoint = read_checkpoint(path);
+  Checkpoint load(const std::filesystem::path& path, Checkpoint checkpoint) {
     torch::NoGradGuard no_grad;
     for (auto& item : network_->named_parameters()) {
       auto found = checkpoint.tensors.find("model." + item.key());
@@ -134,7 +147,7 @@ class Trainer {
     step_ = state.at("step");
     start_stage_ = state.at("stage");
     skipped_ = state.at("skipped");
-    bad_in_a_row_ = state.at("bad_in_a_row");
+    skipped_last_ = bad_in_a_row_ = state.at("bad_in_a_row");
     recent_loss_ = state.at("recent_loss");
     best_epe_ = state.at("best_epe").is_null() ? INFINITY : state.at("best_epe").get<double>();
     position_ = {state.at("epoch"), state.at("index")};
@@ -145,7 +158,7 @@ class Trainer {
   void open_logs() {
     write_file(run_.folder / "config.toml", to_toml(to_json_object(config_)));
     log_.emplace(run_.folder, step_);
-    events_.emplace(run_.folder);
+    events_.emplace(run_.folder, step_);
   }
 
   // `before`: updates of the earlier stages. `start`: the checkpoint, when it lies in this stage.
@@ -257,6 +270,7 @@ class Trainer {
     if (!std::isfinite(loss) || !std::isfinite(norm) || exploded) {
       ++skipped_;
       ++bad_in_a_row_;
+      ++skipped_last_;
       if (chief())
         log_warning("update {}: loss {:g}, gradient norm {:g}: skipped ({} in all)", step_, loss,
                     norm, skipped_);
@@ -268,7 +282,7 @@ class Trainer {
           bad_in_a_row_);
       return;
     }
-    bad_in_a_row_ = 0;
+    bad_in_a_row_ = skipped_last_ = 0;
     recent_loss_ = recent_loss_ > 0 ? 0.98 * recent_loss_ + 0.02 * loss : loss;
     last_loss_ = loss;
     averages.add("loss", loss);
@@ -319,7 +333,7 @@ class Trainer {
   }
 
   void log_picture(const NetworkOutput& out, const Batch& piece) {
-    events_->picture(step_, "train/pair", training_picture(out, piece));
+    events_->picture(step_ + 1, "train/pair", training_picture(out, piece));
   }
 
   void validate(const StageOptions& stage) {
@@ -411,33 +425,14 @@ class Trainer {
   int start_stage_ = 0;
   LoaderPosition position_;
   std::int64_t skipped_ = 0;
-  int bad_in_a_row_ = 0;
-  double recent_loss_ = 0, last_loss_ = 0, best_epe_ = INFINITY;
+  int bad_in_a_row_ = 0;  // in this stage
+  int skipped_last_ = 0;  // since the last update that was made, whatever the stage
+  double recent_loss_ = 0, best_epe_ = INFINITY;
+  std::optional<double> last_loss_;
   bool stopping_ = false;
   Clock::time_point begin_;
   std::int64_t samples_ = 0;
   double waited_ = 0;
-};
-
-// A run's folder has one writer; ends with the process, however that ends.
-class FolderLock {
- public:
-  explicit FolderLock(const std::filesystem::path& folder)
-      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    // File systems without locks do without.
-    check(fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
-          ErrorKind::kUsage,
-          "{}: another nmrf train is writing there. Stop it first, or name another folder.",
-          folder.string());
-  }
-  ~FolderLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int fd_;
 };
 
 }  // namespace
@@ -450,7 +445,7 @@ TrainResult run_training(const TrainConfig& config, const TrainRun& run,
   std::optional<FolderLock> lock;
   if (group->rank() == 0) {
     make_folder(run.folder);
-    lock.emplace(run.folder);
+    lock.emplace(run.folder, "nmrf train");
     check(run.resume || !newest_checkpoint(run.folder), ErrorKind::kUsage,
           "{}: holds checkpoints of an earlier run. Go on with --resume, or name another folder.",
           run.folder.string());

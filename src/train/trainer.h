@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "train/config.h"
@@ -21,9 +22,9 @@ struct TrainRun {
 };
 
 struct TrainResult {
-  std::int64_t step = 0;  // updates done, over all stages
-  bool finished = false;  // all stages are done
-  double loss = 0;        // of the last update
+  std::int64_t step = 0;       // updates done, over all stages
+  bool finished = false;       // all stages are done
+  std::optional<double> loss;  // of the last update that was made; nothing when none was
   std::int64_t skipped = 0;
   double samples_per_second = 0;
   double wait_share = 0;  // of the time, waiting for data

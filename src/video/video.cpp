@@ -31,10 +31,15 @@ class OpenCvReader : public VideoReader {
  public:
   explicit OpenCvReader(const char* path) : path_(path) {
     QuietOpenCv quiet;  // every backend that cannot read it would complain on stderr
-    if (path_.starts_with(kCameraPrefix))
-      capture_.open(std::atoi(path_.c_str() + std::strlen(kCameraPrefix)));
-    else if (capture_.open(path_))
+    if (path_.starts_with(kCameraPrefix)) {
+      const std::string camera = path_.substr(std::strlen(kCameraPrefix));
+      if (camera.find_first_not_of("0123456789") == std::string::npos)
+        capture_.open(std::atoi(camera.c_str()));
+      else
+        capture_.open(camera);
+    } else if (capture_.open(path_)) {
       capture_.set(cv::CAP_PROP_ORIENTATION_AUTO, 0);
+    }
   }
   bool opened() const { return capture_.isOpened(); }
 
@@ -90,7 +95,7 @@ extern "C" NMRF_API nmrf::VideoReader* nmrf_open_video(const char* path, const c
     if (std::string_view(path).starts_with(nmrf::kCameraPrefix)) {
       std::snprintf(message, message_bytes,
                     "cannot be opened. Is it plugged in (ls /dev/video*), free, and may you use it "
-                    "(group video)?");
+                    "(group video)? Cameras of a network are named by their address (rtsp://...).");
       return nullptr;
     }
     std::snprintf(message, message_bytes,

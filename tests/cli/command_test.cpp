@@ -32,7 +32,7 @@ TEST(Command, HelpAndVersion) {
 TEST(Command, DoctorFindsTheModelAndTriesIt) {
   Outcome run = nmrf({"doctor"});
   EXPECT_EQ(run.code, 0) << run.err;
-  for (const std::string word : {"nmrf-train", "model", "self-test", "All is well"})
+  for (const std::string word : {"nmrf-train", "model", "self-test", "Everything works"})
     EXPECT_TRUE(contains(run.out, word)) << run.out;
   run = nmrf({"doctor", "--json"});
   const auto report = json_lines(run.out).at(0);
@@ -72,10 +72,12 @@ TEST(Command, UsageErrors) {
   };
   const std::vector<Mistake> mistakes{
       {{}, "Commands"},
-      {{"mach"}, "no command 'mach'; did you mean 'match'?"},
-      {{"match", l, r, "--outptu", "x"}, "no option --outptu; did you mean --output?"},
-      {{"match", l, r, "--ouput=x"}, "no option --ouput; did you mean --output?"},
-      {{"match"}, "no input"},
+      {{"mach"}, "unknown command 'mach'; did you mean 'match'?"},
+      {{"match", l, r, "--outptu", "x"}, "unknown option --outptu; did you mean --output?"},
+      {{"match", l, r, "--ouput=x"}, "unknown option --ouput; did you mean --output?"},
+      {{"match"}, "Try: nmrf match left.png right.png -o out/"},
+      {{"match", "-o", o}, "Try: nmrf match left.png right.png -o out/"},
+      {{l, r, "-o", o}, "Did you mean: nmrf match"},
       {{"match", l}, "needs a right image"},
       {{"match", l, r, r}, ""},
       {{"match", l, r, "--colour"}, "--colour"},
@@ -83,7 +85,7 @@ TEST(Command, UsageErrors) {
       {{"match", l, r, "--format", "jpg"}, "--format"},
       {{"match", l, r, "-o", folder / "d.jpg"}, "'.jpg'"},
       {{"match", l, r, "-o", folder / "d.pfm", "--format", "png"}, "contradicts"},
-      {{"match", l, r, "-o", ""}, "-o names nothing"},
+      {{"match", l, r, "-o", ""}, "-o is empty"},
       {{"match", l, r, "--range", "9,3"}, "--range 9,3"},
       {{"match", l, r, "--range", "0,inf"}, "--range 0,inf"},
       {{"match", l, r, "--range", "some"}, "--range some"},
@@ -98,9 +100,9 @@ TEST(Command, UsageErrors) {
       {{"match", l, r, "-o", o, "--model", "formula:huge"}, "paper, swin, fast and base"},
       {{"match", "--set", "match.medium=0", l, r, "-o", o, "--model", "formula:fast"},
        "Did you mean 'match.median'"},
-      {{"match", l, r, "--side-by-side"}, "one too many"},
+      {{"match", l, r, "--side-by-side"}, "one image holds both views"},
       {{"match", l, r, "--list", "x.txt"}, "not both"},
-      {{"match", l, folder / "many"}, "the other side are many"},
+      {{"match", l, folder / "many"}, "the other input is a folder or pattern"},
       {{"match", folder / "many/l*", folder / "many/r*", "--list", "x"}, "not both"},
       {{"info"}, "needs a model file"},
       {{"info", "--preset", "huge"}, "paper, swin, fast and base"},
@@ -157,7 +159,7 @@ TEST(Command, BadPictures) {
       {"l.png", "wide_r.png", "wide_r.png is 128 x 64"},
       {"small_l.png", "small_r.png", "small_l.png: the images to match are 96x31"},
       {"video.avi", "video.avi", "video.avi"},
-      {"no*.png", "r*.png", "no file fits the pattern"},
+      {"no*.png", "r*.png", "no file matches"},
   };
   std::vector<std::vector<std::string>> lines;
   for (const auto& item : cases)
@@ -272,7 +274,7 @@ TEST(Command, OutputsThatCannotBe) {
     ::chmod((folder / "locked").c_str(), 0555);
     run = to(folder / "locked/d.pfm");
     EXPECT_EQ(run.code, 1);
-    EXPECT_TRUE(contains(run.err, "may not write")) << run.err;
+    EXPECT_TRUE(contains(run.err, "no permission to write")) << run.err;
   }
   run = to("/proc/nmrf/d.pfm");
   EXPECT_EQ(run.code, 1);

@@ -2,6 +2,7 @@
 // exist.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 const fs::path kSource = NMRF_SOURCE_DIR;
 
 std::vector<fs::path> documents() {
-  std::vector<fs::path> found{kSource / "README.md", kSource / "models/README.md"};
+  std::vector<fs::path> found{kSource / "README.md", kSource / "models/README.md",
+                              kSource / "examples/pair/README.md"};
   for (const auto& entry : fs::directory_iterator(kSource / "docs"))
     if (entry.path().extension() == ".md") found.push_back(entry.path());
   return found;
@@ -104,28 +106,13 @@ const std::set<std::string>& options_of(const std::string& command) {
 // Keys that --set takes.
 std::set<std::string> settings_of(const std::string& command) {
   std::set<std::string> keys;
-  const bool train = command == "train";
-  const std::string text =
-      train ? nmrf({"train", "--config", kSource / "configs/sceneflow.toml", "--show-config"}).out
-            : nmrf({"info", "--preset", "fast", "--json"}).out;
-  if (!train) {
-    const auto object = json_lines(text).at(0)["options"].flatten();
-    for (const auto& [path, value] : object.items()) {
-      std::string key = path.substr(1);
-      std::replace(key.begin(), key.end(), '/', '.');
-      keys.insert(key);
-    }
-    return keys;
-  }
-  std::string section;
-  std::istringstream lines(text);
-  static const std::regex table("^\\[(.+)\\]$"), entry("^([A-Za-z0-9_.]+) *=.*");
+  std::istringstream lines(command == "train" || command == "synth"
+                               ? nmrf({command, "--list-settings"}).out
+                               : nmrf({"info", "--preset", "fast"}).out);
+  static const std::regex entry("^ *([A-Za-z0-9_.]+) += .* # .*");
   std::smatch match;
   for (std::string line; std::getline(lines, line);)
-    if (std::regex_match(line, match, table))
-      section = match[1].str() + ".";
-    else if (std::regex_match(line, match, entry))
-      keys.insert(section + match[1].str());
+    if (std::regex_match(line, match, entry)) keys.insert(match[1].str());
   return keys;
 }
 
@@ -155,11 +142,12 @@ TEST(Docs, SettingsExist) {
   std::size_t checked = 0;
   for (const auto& [place, words] : command_lines())
     for (std::size_t i = 2; i < words.size(); ++i) {
-      if ((words[i] != "--set" && words[i] != "-s") || words[1] == "synth") continue;
+      if (words[i] != "--set" && words[i] != "-s") continue;
       for (std::size_t j = i + 1; j < words.size() && words[j][0] != '-'; ++j) {
         const std::string key = words[j].substr(0, words[j].find('='));
         if (key == words[j] || key == "KEY") break;
-        auto [entry, fresh] = known.try_emplace(words[1] == "train" ? "train" : "model");
+        auto [entry, fresh] =
+            known.try_emplace(words[1] == "train" || words[1] == "synth" ? words[1] : "model");
         if (fresh) entry->second = settings_of(words[1]);
         ++checked;
         EXPECT_TRUE(entry->second.contains(key)) << place << ": --set " << words[j];
@@ -179,11 +167,26 @@ TEST(Docs, ConfigsAreAccepted) {
   EXPECT_GT(checked, 5u);
 }
 
+// The help texts in docs/cli.md and the tables of docs/settings.md.
+TEST(Docs, ReferencesAreThoseOfThePrograms) {
+  const TempFolder folder;
+  const std::string output = folder / "output.txt";
+  const std::string command = "python3 '" + (kSource / "scripts/reference").string() + "' '" +
+                              fs::path(NMRF_COMMAND).parent_path().string() + "' --check > '" +
+                              output + "' 2>&1";
+  const int status = std::system(command.c_str());
+  std::string text;
+  for (const auto& line : lines_of(output)) text += line + "\n";
+  EXPECT_EQ(status, 0) << text;
+}
+
 TEST(Docs, LinksLeadSomewhere) {
   static const std::regex link("\\]\\(([^)# ]+)(#[^)]*)?\\)");
   auto all = documents();
   for (const char* name : {"HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md"})
     all.push_back(kSource / name);
+  for (const auto& entry : fs::directory_iterator(kSource / "docs/notebook"))
+    all.push_back(entry.path());
   std::size_t checked = 0;
   for (const auto& path : all)
     for (const auto& line : lines_of(path))

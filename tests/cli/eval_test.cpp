@@ -1,10 +1,12 @@
 // nmrf eval and nmrf submit from outside.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "cli/run.h"
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "nmrf/disparity.h"
 
 namespace nmrf::test {
@@ -89,7 +91,7 @@ TEST(Eval, TwoProcessesShareARun) {
   const Outcome zero = eval(arguments, {.environment = {"RANK=0", "WORLD_SIZE=2"}});
   ASSERT_EQ(zero.code, 0) << zero.err;
   EXPECT_TRUE(contains(zero.out, "3 images")) << zero.out;
-  EXPECT_FALSE(contains(zero.out, "not there yet")) << zero.out;
+  EXPECT_FALSE(contains(zero.out, "still missing")) << zero.out;
   EXPECT_EQ(eval({"--list", list}, {.environment = {"RANK=0", "WORLD_SIZE=2"}}).code, 2);
 }
 
@@ -118,6 +120,31 @@ TEST(Eval, TruthWithoutAValidPixel) {
   const Outcome none = nmrf(line);
   EXPECT_EQ(none.code, 3);
   EXPECT_TRUE(contains(none.err, "none of its 2 images has a pixel with valid truth")) << none.err;
+}
+
+// Cameras that were turned by known angles: rectified by features, the map is nearly as good.
+TEST(Eval, TurnedCameras) {
+  const std::string source = NMRF_SOURCE_DIR;
+  auto turned = [&](const std::string& seed) {
+    const Outcome run = nmrf({"eval", "--model", source + "/models/nmrf-fast.safetensors", "--list",
+                              source + "/examples/pair/pair.txt", "--turn", "1.5", "--seed", seed,
+                              "--scale", "0.5", "--json", "-"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(run.out, nullptr, false);
+  };
+  const auto json = turned("1");
+  ASSERT_TRUE(json.is_array());
+  const auto pair = json.at(0).at("pairs").at(0);
+  ASSERT_FALSE(pair.contains("refused")) << pair;
+  EXPECT_GT(pair["matches"], 60);
+  EXPECT_GT(pair["vertical_before_px"], 3);
+  EXPECT_LT(pair["vertical_px"], 0.5);
+  const double before = pair["errors"]["as they were"]["epe"],
+               after = pair["errors"]["turned, --rectify auto"]["epe"];
+  EXPECT_LT(after, 1.3 * before + 0.3);
+  EXPECT_EQ(json, turned("1")) << "repeats exactly";
+  EXPECT_NE(json, turned("2"));
+  EXPECT_EQ(eval({"--turn", "90", "--list", source + "/examples/pair/pair.txt"}).code, 2);
 }
 
 TEST(Eval, Mistakes) {
@@ -153,6 +180,29 @@ TEST(Submit, ArchiveFromATinyTree) {
   EXPECT_TRUE(contains(archive, "runtime "));
   EXPECT_FALSE(fs::exists(folder / "a.zip.parts"));
   EXPECT_EQ(nmrf({"submit", "-b", "eth4d", "--root", folder.path()}).code, 2);
+}
+
+// A full disk is a failure to write, not a fault of the pairs; nor may two write the same parts.
+TEST(Submit, FullDiskAndTwoWriters) {
+  TempFolder folder;
+  put_pair(folder / "two_view_testing/lake/im0.png", folder / "two_view_testing/lake/im1.png");
+  const std::string command = fmt::format(
+      "'{}' submit -b eth3d --root '{}' --model formula:fast --max-disp 64 --partial --keep -o "
+      "'{}'",
+      NMRF_COMMAND, folder.path().string(), (folder / "a.zip").string());
+  const Outcome full =
+      nmrf({"-c", "trap '' XFSZ; ulimit -f 1; exec " + command}, {.program = "/bin/bash"});
+  EXPECT_EQ(full.code, 1) << full.err;
+  EXPECT_TRUE(contains(full.err, "lake.pfm: writing failed")) << full.err;
+  EXPECT_FALSE(fs::exists(folder / "a.zip"));
+  const auto parts = fs::directory_iterator(folder / "a.zip.parts")->path();
+  {
+    const FolderLock lock(parts, "nmrf submit");
+    const Outcome second = nmrf({"-c", "exec " + command}, {.program = "/bin/bash"});
+    EXPECT_EQ(second.code, 2);
+    EXPECT_TRUE(contains(second.err, "another nmrf submit is writing there")) << second.err;
+  }
+  EXPECT_EQ(nmrf({"-c", "exec " + command}, {.program = "/bin/bash"}).code, 0);
 }
 
 TEST(Bench, BesideSemiGlobalMatching) {

@@ -44,7 +44,7 @@ TEST(Export, Mistakes) {
   };
   const std::vector<Case> cases{
       {{}, 2, "OUT"},
-      {{folder / "x.pb"}, 2, "ends so"},
+      {{folder / "x.pb"}, 2, "change the extension"},
       {{out, "--size", "640"}, 2, "640"},
       {{out, "--size", "31x64"}, 2, "32"},
       {{out, "--size", "99999x64"}, 2, "16384"},
@@ -57,7 +57,7 @@ TEST(Export, Mistakes) {
       {{out, "--model", folder / "absent.pth"}, 4, "absent.pth"},
       {{out, "--model", folder / "not.pth"}, 4, "not.pth"},
       {{out, "--model", "formula:fast", "--set", "seeds.labels=9"}, 4, "seeds.labels"},
-      {{out, "--set", "inference.layers=9"}, 4, "needs weights of its own"},
+      {{out, "--set", "inference.layers=9"}, 4, "needs weights that this model does not have"},
       {{out, "--model", "formula:fast", "--set", "nothing=9"}, 2, "nothing"},
       {{folder / "no/such/x.onnx", "--model", "formula:fast"}, 1, "no/such"},
   };

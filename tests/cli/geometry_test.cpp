@@ -246,7 +246,7 @@ TEST_F(MatchDepth, CalibrationOfAnotherSize) {
   for (const auto& [width, height] : {std::pair{kWidth, 2 * kHeight}, {2 * kWidth, kHeight}}) {
     result = calibration(width, height);
     EXPECT_EQ(result.code, 3);
-    EXPECT_TRUE(contains(result.err, "of another shape")) << result.err;
+    EXPECT_TRUE(contains(result.err, "a different aspect ratio")) << result.err;
     EXPECT_TRUE(contains(result.err, "calib.txt")) << result.err;
     EXPECT_FALSE(fs::exists(path("d_depth.npy")));
   }
@@ -269,12 +269,14 @@ TEST_F(MatchDepth, BadCalibrations) {
   refused({"--calib", path("bad.txt")}, 3, "bad.txt: is not a calibration of a known form");
   refused({"--calib", path("cut.json")}, 3, "cut.json");
   refused({"--calib", path("nan.txt")}, 3, "nan.txt");
-  refused({"--calib", folder_.path()}, 3, "is not a file");
-  refused({"--focal", "80"}, 2, "both --focal (pixels; photographs may tell it) and --baseline");
-  refused({"--baseline", "0.1"}, 2, "--baseline alone needs photographs whose EXIF data tell the focal length");
-  refused({"--doffs", "3"}, 2, "both --focal (pixels; photographs may tell it) and --baseline");
+  refused({"--calib", folder_.path()}, 3, "is a folder");
+  refused({"--focal", "80"}, 2,
+          "a positive --focal (pixels; or EXIF data) and a positive --baseline");
+  refused({"--baseline", "0.1"}, 2, "its EXIF data hold no focal length");
+  refused({"--doffs", "3"}, 2,
+          "a positive --focal (pixels; or EXIF data) and a positive --baseline");
   refused({"--focal", "-80", "--baseline", "0.1"}, 2, "positive");
-  refused({"--focal", "80", "--baseline", "0.1", "--calib", path("bad.txt")}, 2, "exclude");
+  refused({"--focal", "80", "--baseline", "0.1", "--calib", path("bad.txt")}, 2, "not both");
   refused({"--focal", "inf", "--baseline", "0.1"}, 3, "not a finite number");
   refused({"--focal", "80", "--baseline", "0.1", "--z-near", "5", "--z-far", "2"}, 2, "empty");
   refused({"--focal", "80", "--baseline", "0.1", "--stride", "0"}, 2, "stride");

@@ -43,7 +43,7 @@ TEST(Synth, Mistakes) {
   EXPECT_EQ(nmrf({"synth"}).code, 2);
   const Outcome negative = nmrf({"synth", folder / "tree", "--max-disp", "-4"});
   EXPECT_EQ(negative.code, 2);
-  EXPECT_TRUE(contains(negative.err, "--max-disp")) << negative.err;
+  EXPECT_TRUE(contains(negative.err, "--max-disp: -4 is below 0")) << negative.err;
   EXPECT_EQ(nmrf({"synth", "--statistics", "0"}).code, 2);
   EXPECT_EQ(nmrf({"synth", "--statistics", "1", "--set", "detail=2"}).code, 2);
   const Outcome missing = nmrf({"synth", "--statistics", "1", "--list", folder / "no.txt"});

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "core/folder_lock.h"
 #include "support/support.h"
 
 namespace nmrf {
@@ -33,11 +34,37 @@ TEST(AtomicFile, CommitReplaces) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
+// A temporary of the same name may be another container's, whose process has the same id.
+TEST(AtomicFile, TemporariesOfOthersAreLeftAlone) {
+  test::TempFolder folder;
+  const std::string first = AtomicFile(folder / "a.txt").temporary().string();
+  const auto dash = first.rfind('-');
+  const fs::path theirs =
+      first.substr(0, dash + 1) + std::to_string(std::stoi(first.substr(dash + 1)) + 1);
+  std::ofstream(theirs) << "theirs";
+  write_file(folder / "a.txt", "ours");
+  EXPECT_EQ(read_file(folder / "a.txt"), "ours");
+  EXPECT_EQ(read_file(theirs), "theirs");
+}
+
 TEST(AtomicFile, FolderThatIsMissingIsNamed) {
   test::TempFolder folder;
   auto message =
       test::error_of(ErrorKind::kFailure, [&] { write_file(folder / "none/a.txt", "x"); });
   EXPECT_NE(message.find("a.txt"), std::string::npos);
+}
+
+TEST(FolderLock, OneWriterOrSeveralThatShare) {
+  test::TempFolder folder;
+  {
+    const FolderLock lock(folder.path(), "nmrf test");
+    const std::string message =
+        test::error_of(ErrorKind::kUsage, [&] { FolderLock(folder.path(), "nmrf test"); });
+    EXPECT_NE(message.find(folder.path().string() + ": another nmrf test"), std::string::npos);
+    test::error_of(ErrorKind::kUsage, [&] { FolderLock(folder.path(), "nmrf test", true); });
+  }
+  const FolderLock one(folder.path(), "nmrf test", true), two(folder.path(), "nmrf test", true);
+  test::error_of(ErrorKind::kUsage, [&] { FolderLock(folder.path(), "nmrf test"); });
 }
 
 TEST(ReadFile, MissingFolderAndTooLarge) {

@@ -54,6 +54,37 @@ TEST(Metrics, D1NeedsBothConditions) {
   EXPECT_EQ(r.at("all").d1, 2);  // 4 at 79, and 3.5 at a truth of zero
 }
 
+TEST(Metrics, EdgesAreWhereTheTruthSteps) {
+  // A step of 10 between columns 4 and 5; one of exactly 2 is none, nor is one beside a hole.
+  const cv::Mat truth = row_of({10, 10, 10, 10, 10, 20, 20, 20, 20, 22, kHole, 40});
+  const cv::Mat found = row_of({10, 10, 10, 13, 10, 20, 20, 20, 30, 22, 0, 40});
+  auto within = [&](int reach) {
+    MetricOptions options;
+    options.edges = reach;
+    return measure(found, with_truth(truth), options);
+  };
+  EXPECT_FALSE(within(0).contains("edges"));
+  EXPECT_EQ(within(1).at("edges").pixels, 2);
+  EXPECT_EQ(value(within(1), "edges", "bad2"), 0);
+  EXPECT_EQ(within(2).at("edges").pixels, 4);
+  EXPECT_EQ(value(within(2), "edges", "bad2"), 25);
+  EXPECT_EQ(within(4).at("edges").pixels, 8);
+  EXPECT_EQ(value(within(4), "edges", "bad2"), 25);  // columns 3 and 8
+}
+
+TEST(Metrics, SurfacesAreMeasuredApart) {
+  Sample sample = with_truth(row_of({10, 10, 10, kHole}));
+  sample.surfaces = (cv::Mat_<uchar>(1, 4) << 1, 3, 3, 4);
+  const cv::Mat found = row_of({10, 14, 10, 10});
+  MetricOptions options;
+  EXPECT_FALSE(measure(found, sample, options).contains("glossy"));
+  options.surfaces = true;
+  const RegionStats regions = measure(found, sample, options);
+  EXPECT_EQ(value(regions, "matte", "bad3"), 0);
+  EXPECT_EQ(value(regions, "glossy", "bad3"), 50);
+  EXPECT_FALSE(regions.contains("reflecting"));  // no truth there
+}
+
 TEST(Metrics, ZeroTruthIsKnown) {
   auto r = measure(row_of({0, 1}), with_truth(row_of({0, 0})), {});
   EXPECT_EQ(r.at("all").pixels, 2);

@@ -161,7 +161,7 @@ TEST(ReadImage, SaysWhatTheFileIsInstead) {
   EXPECT_NE(message_of("one.png", "P").find("text"), std::string::npos);
   EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_image(folder / "none.png"); }).find("none.png"),
             std::string::npos);
-  EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_image(folder.path()); }).find("not a file"),
+  EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_image(folder.path()); }).find("is a folder"),
             std::string::npos);
   write_disparity(folder / "float.tiff", test::sample_map(4, 4, false));
   EXPECT_NE(error_of(ErrorKind::kInput, [&] { read_image(folder / "float.tiff"); }).find("float"),

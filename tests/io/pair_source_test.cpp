@@ -150,7 +150,7 @@ TEST(PairSource, PatternsCompareWhatTheWildcardsStandFor) {
                                         open_pairs({.left = folder / "x/*_left.png",
                                                     .right = folder / "x/a1_right.png"});
                                       }),
-                       "one file"));
+                       "is a file but"));
 }
 
 TEST(PairSource, Lists) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "io/module.h"
 #include "io/pictures.h"
 #include "io/video.h"
 
@@ -51,7 +52,7 @@ std::string avi_file(const std::vector<Image>& frames, int frames_per_second) {
 }
 
 bool has_video_module() {
-  const auto folders = video_module_folders();
+  const auto folders = module_folders();
   return std::any_of(folders.begin(), folders.end(), [](const auto& folder) {
     return std::filesystem::exists(folder / kVideoModule);
   });

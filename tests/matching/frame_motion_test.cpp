@@ -36,6 +36,29 @@ Image soft_noise(int width, int height, std::uint64_t seed) {
   return result;
 }
 
+// The differences of whole blocks against those of single pixels, borders included.
+TEST(FrameMotion, DifferencesOfBlocks) {
+  constexpr int kWidth = 101, kHeight = 59, kBlock = FrameMotion::kBlock;
+  const Image wide = soft_noise(kWidth + 60, kHeight + 60, 2);
+  ThreadPool pool(2);
+  FrameMotion motion;
+  motion.next(part_of(wide, 30, 30, kWidth, kHeight), pool);
+  motion.next(part_of(wide, 23, 41, kWidth, kHeight), pool);
+  int moved = 0;
+  for (int y = 0; y < kHeight; y += kBlock)
+    for (int x = 0; x < kWidth; x += kBlock) {
+      FrameMotion::BlockDifferences found;
+      motion.differences(y, x, found);
+      moved += motion.at(y, x).x != 0;
+      for (int i = 0; i < std::min(kBlock, kHeight - y); ++i)
+        for (int j = 0; j < std::min(kBlock, kWidth - x); ++j)
+          ASSERT_EQ(found[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)],
+                    motion.difference(y + i, x + j))
+              << y + i << ' ' << x + j;
+    }
+  EXPECT_GT(moved, 20);
+}
+
 TEST(FrameMotion, FindsAShift) {
   constexpr int kWidth = 203, kHeight = 117;
   const Image wide = soft_noise(kWidth + 60, kHeight + 60, 1);
@@ -71,8 +94,10 @@ TEST(FrameMotion, ACutIsNoMotion) {
   motion.next(soft_noise(160, 120, 1), pool);
   motion.next(soft_noise(160, 120, 2), pool);
   EXPECT_LT(motion.correlation(), 0.7);
+  EXPECT_LT(motion.coherence(), 0.4);
   motion.next(soft_noise(160, 120, 2), pool);
   EXPECT_GT(motion.correlation(), 0.99);
+  EXPECT_EQ(motion.coherence(), 1);
   // Another size, and a restart, begin anew.
   motion.next(soft_noise(128, 120, 2), pool);
   EXPECT_FALSE(motion.known());

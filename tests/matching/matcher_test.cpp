@@ -489,5 +489,23 @@ TEST(Matcher, IdleBuffersCanBeReleased) {
   EXPECT_TRUE(same(bundled.match(left, right).map, before));
 }
 
+// A map that is nearly right makes one of the candidate labels needless.
+TEST(Matcher, AGuideSavesALabel) {
+  const Image left = smooth_image(144, 96, 3), right = smooth_image(144, 96, 4);
+  auto with_labels = [](int labels) {
+    return Matcher::load("formula:fast", options({"match.enlarge=0", "match.median=0",
+                                                  fmt::format("seeds.labels={}", labels)},
+                                                 64));
+  };
+  const Matcher four = with_labels(4), three = with_labels(3);
+  const FloatMap guide(144, 96, 9.5f);
+  MatchOptions how;
+  how.guide = &guide;
+  const FloatMap saved = four.match(left, right, how).map;
+  how.keep_labels = true;  // asks for all of them
+  EXPECT_TRUE(same(saved, three.match(left, right, how).map));
+  EXPECT_FALSE(same(saved, four.match(left, right, how).map));
+}
+
 }  // namespace
 }  // namespace nmrf

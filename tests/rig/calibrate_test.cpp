@@ -92,7 +92,7 @@ Shots take(const StereoRig& rig, const Board& board, int count, double tilt,
 
 const cv::Size kSize(480, 360);
 
-void expect_found(const RigCalibration& found, const StereoRig& rig) {
+void expect_found(const RigCalibration& found, const StereoRig& rig, double turned = 0.004) {
   const double baseline = length(rig.translation);
   EXPECT_NEAR(length(found.rig.translation), baseline, 0.005 * baseline);
   EXPECT_NEAR(found.rig.left.fx, rig.left.fx, 0.01 * rig.left.fx);
@@ -100,7 +100,7 @@ void expect_found(const RigCalibration& found, const StereoRig& rig) {
   EXPECT_LT(found.vertical_after, 0.3);
   EXPECT_GT(found.vertical_before, 3);
   const Vector3 off = rotation_vector(product(found.rig.rotation, transposed(rig.rotation)));
-  EXPECT_LT(length(off), 0.004) << "radians";
+  EXPECT_LT(length(off), turned) << "radians";
   std::cout << "[ figures  ] baseline " << 100 * (length(found.rig.translation) / baseline - 1)
             << " % off, rms " << found.rms << " px, rows " << found.vertical_after << " px\n";
 }
@@ -114,11 +114,8 @@ TEST(Calibrate, FindsRenderedRigs) {
     const RigCalibration found = calibrate_rig(shots.pairs, kSize, board, LensModel::kPinhole);
     SCOPED_TRACE(static_cast<int>(kind));
     EXPECT_GT(found.tilt, 20);
-    // OpenCV's corners between markers are coarse in images this small.
-    if (kind == BoardKind::kCharuco)
-      EXPECT_NEAR(length(found.rig.translation), length(rig.translation), 0.002);
-    else
-      expect_found(found, rig);
+    // Markers are found in part of the board only, which leaves the principal points less certain.
+    expect_found(found, rig, kind == BoardKind::kCharuco ? 0.01 : 0.004);
   }
 }
 
@@ -182,10 +179,57 @@ TEST(Calibrate, RefusesWithReasons) {
   cv::cvtColor(mat(const_cast<Image&>(shots.left[0])), grey, cv::COLOR_RGB2GRAY);
   const Board wrong{.columns = 9, .rows = 6, .square = 0.025};
   EXPECT_FALSE(find_board(grey, wrong).found());
-  EXPECT_EQ(other_chessboard(grey, wrong), "8x5");
+  EXPECT_NE(board_doubt(grey, wrong).find("--board 8x5"), std::string::npos);
   error_of(ErrorKind::kUsage, [] { Board{.columns = 2}.validate(); });
   error_of(ErrorKind::kUsage, [] { Board{.square = -1}.validate(); });
   error_of(ErrorKind::kUsage, [] { Board{.dictionary = "x"}.validate(); });
+}
+
+cv::Mat first_shot(const Board& board) {
+  const StereoRig rig = crooked_rig();
+  const Shots shots = take(rig, board, 1, 0.3);
+  cv::Mat grey;
+  cv::cvtColor(mat(const_cast<Image&>(shots.left[0])), grey, cv::COLOR_RGB2GRAY);
+  return grey;
+}
+
+TEST(Calibrate, TellsWhatElseTheImagesShow) {
+  const Board charuco{.kind = BoardKind::kCharuco, .columns = 8, .rows = 5, .square = 0.025};
+  const cv::Mat grey = first_shot(charuco);
+  EXPECT_TRUE(find_board(grey, charuco).found());
+  EXPECT_EQ(board_doubt(grey, charuco), "");
+  cv::Mat mirrored;
+  cv::flip(grey, mirrored, 1);
+  EXPECT_FALSE(find_board(mirrored, charuco).found());
+  EXPECT_NE(board_doubt(mirrored, charuco).find("mirrored"), std::string::npos);
+  Board smaller = charuco, other = charuco;
+  smaller.columns = 5;
+  EXPECT_NE(board_doubt(grey, smaller).find("markers 0 to 17"), std::string::npos)
+      << board_doubt(grey, smaller);
+  other.dictionary = "6x6_50";
+  EXPECT_NE(board_doubt(grey, other).find("4x4_250"), std::string::npos);
+
+  const Board circles{BoardKind::kCircles, 4, 9, 0.02};
+  Board wrong = circles;
+  wrong.columns = 9, wrong.rows = 4;
+  EXPECT_NE(board_doubt(first_shot(circles), wrong).find("--board 4x9"), std::string::npos);
+  EXPECT_EQ(board_doubt(cv::Mat(360, 480, CV_8UC1, cv::Scalar(90)), circles), "");
+}
+
+TEST(Calibrate, TellsWhenThePicturesDoNotBelongTogether) {
+  const StereoRig rig = crooked_rig();
+  const Board board{.columns = 8, .rows = 5, .square = 0.025};
+  Shots shots = take(rig, board, 8, 0.5);
+  for (std::size_t i = 0; i + 1 < shots.pairs.size(); ++i)
+    std::swap(shots.pairs[i].right, shots.pairs[i + 1].right);
+  std::string text;
+  try {
+    for (const auto& advice : calibrate_rig(shots.pairs, kSize, board, LensModel::kPinhole).advice)
+      text += advice;
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  EXPECT_NE(text.find("do not belong together"), std::string::npos) << text;
 }
 
 TEST(Calibrate, SheetShowsBothCameras) {

@@ -93,6 +93,12 @@ TEST(FeatureRectifier, RefusesCamerasAboveEachOther) {
   EXPECT_NE(text.find("above the other"), std::string::npos) << text;
 }
 
+// The cameras look so far past each other that little is left of what both see.
+TEST(FeatureRectifier, RefusesTooLittleOverlap) {
+  const std::string text = refused(see({0, 0.82, 0}, {-0.25, 0, 0}, room()));
+  EXPECT_NE(text.find("in common"), std::string::npos) << text;
+}
+
 TEST(FeatureRectifier, RefusesUnrelatedAndPlainImages) {
   const Views views = see({}, {-0.1, 0, 0}, room());
   const Views others = see(

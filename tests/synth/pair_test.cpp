@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/quantile.h"
 #include "data/mats.h"
+#include "data/surfaces.h"
 #include "nmrf/disparity.h"
 #include "nmrf/geometry.h"
 #include "support/mats.h"
@@ -43,8 +44,9 @@ bool same(const SynthPair& a, const SynthPair& b) {
   return same(a.left, b.left) && same(a.right, b.right) &&
          same(a.left_disparity, b.left_disparity) && same(a.right_disparity, b.right_disparity) &&
          same(a.left_occluded, b.left_occluded) && same(a.right_occluded, b.right_occluded) &&
-         same(a.left_objects, b.left_objects) && same(a.right_objects, b.right_objects) &&
-         a.kind == b.kind && a.calibration.fx == b.calibration.fx;
+         same(a.left_surfaces, b.left_surfaces) && same(a.left_objects, b.left_objects) &&
+         same(a.right_objects, b.right_objects) && a.kind == b.kind &&
+         a.calibration.fx == b.calibration.fx;
 }
 
 class SynthKind : public testing::TestWithParam<const char*> {};
@@ -70,6 +72,32 @@ TEST_P(SynthKind, TruthExplainsTheImages) {
   }
   std::sort(medians.begin(), medians.end());
   EXPECT_LT(medians[1], 2.5);
+}
+
+// The sky is 0 in both; reflecting and transparent surfaces exist only where the settings allow
+// them.
+TEST(SynthSurfaces, FollowTheSettings) {
+  SynthOptions options = only(small(), "street");
+  options.gloss = 1;
+  std::array<int, kSurfaceNames.size()> count{};
+  auto look = [&](std::int64_t index) {
+    const SynthPair pair = render_pair(options, 3, index);
+    for (int y = 0; y < options.height; ++y)
+      for (int x = 0; x < options.width; ++x) {
+        const auto kind = pair.left_surfaces.at<std::uint8_t>(y, x);
+        ASSERT_LT(kind, count.size());
+        ASSERT_EQ(kind == 0, pair.left_objects.at<int>(y, x) == 0);
+        ++count[kind];
+      }
+  };
+  for (std::int64_t i = 0; i < 4; ++i) look(i);
+  const auto of = [&](Surface surface) { return count[static_cast<std::size_t>(surface)]; };
+  EXPECT_GT(of(Surface::kReflecting), 0);
+  EXPECT_GT(of(Surface::kMatte), 0);
+  count = {};
+  options = options.ideal();
+  for (std::int64_t i = 0; i < 4; ++i) look(i);
+  EXPECT_EQ(of(Surface::kReflecting) + of(Surface::kGlossy) + of(Surface::kGlass), 0);
 }
 
 TEST_P(SynthKind, ObjectsOfBothViewsAgree) {

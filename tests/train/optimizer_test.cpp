@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <numbers>
 
@@ -177,6 +179,46 @@ TEST(EventFile, RecordsAreFramedAsTensorBoardReadsThem) {
   EXPECT_NE(payloads.find("brain.Event:2"), std::string::npos);
   EXPECT_NE(payloads.find("train/loss"), std::string::npos);
   EXPECT_NE(payloads.find("PNG"), std::string::npos);
+}
+
+// Event files of a run that was killed and resumed twice hold every step once.
+TEST(EventFile, AResumedRunDrawsNoCurveTwice) {
+  test::TempFolder folder;
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      all.push_back(entry.path().filename().string());
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto steps = [&] {
+    std::string found;
+    for (const auto& name : names()) {
+      const std::string bytes = read_file(folder / name);
+      for (std::size_t at = bytes.find("loss/"); at != std::string::npos;
+           at = bytes.find("loss/", at + 1))
+        found += bytes[at + 5];
+    }
+    return found;
+  };
+  const auto write = [&](std::int64_t keep, int first, int last) {
+    EventFile events(folder.path(), keep);
+    for (int step = first; step <= last; ++step)
+      events.scalar(step, "loss/" + std::string(1, static_cast<char>('0' + step)), step);
+  };
+  write(0, 1, 5);
+  // Killed in a record, by a process whose clock ran ahead.
+  const std::string old = names()[0];
+  std::ofstream(folder / old, std::ios::app | std::ios::binary) << "\x30";
+  std::filesystem::rename(folder / old, folder / "events.out.tfevents.9999999990.host");
+  write(3, 4, 6);
+  EXPECT_EQ(steps(), "123456");
+  EXPECT_GT(names()[1], "events.out.tfevents.9999999990.host") << "sorts behind the old one";
+  write(4, 5, 7);
+  EXPECT_EQ(steps(), "1234567");
+  write(0, 1, 2);
+  EXPECT_EQ(steps(), "12");
+  EXPECT_EQ(names().size(), 1u) << "empty files are removed";
 }
 
 TEST(JsonLog, CutsWhatCameAfterTheCheckpoint) {

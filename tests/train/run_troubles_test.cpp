@@ -117,6 +117,68 @@ TEST(TrainTroubles, FullDiskLeavesTheLastCheckpoint) {
   EXPECT_EQ(weights(folder / "run/last.safetensors"), whole) << "bit for bit";
 }
 
+void flip_bit(const fs::path& path, std::size_t at) {
+  std::string bytes = read_file(path);
+  bytes.at(at) = static_cast<char>(bytes[at] ^ 0x40);
+  write_file(path, bytes);
+}
+
+// A damaged newest checkpoint is passed over for the one before it, and the result is the same.
+TEST(TrainTroubles, DamagedCheckpointFallsBackToTheOneBefore) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  const std::vector<std::string> line = {"train", "-c",           folder / "c.toml",
+                                         "-o",    folder / "run", "--resume"};
+  ASSERT_EQ(run(line), 0);
+  const auto whole = weights(folder / "run/last.safetensors");
+  const fs::path newest = folder / "run/step-00000012.safetensors";
+  const std::string sound = read_file(newest);
+  const std::map<std::string, std::function<void()>> damages = {
+      {"flipped bit in a weight", [&] { flip_bit(newest, sound.size() / 2); }},
+      {"flipped bit in the header", [&] { flip_bit(newest, 300); }},
+      {"cut short", [&] { write_file(newest, sound.substr(0, sound.size() / 2)); }},
+      {"empty", [&] { write_file(newest, ""); }}};
+  for (const auto& [name, damage] : damages) {
+    damage();
+    EXPECT_EQ(run(line, {.output = folder / "out.txt"}), 0) << name;
+    const std::string out = read_file(folder / "out.txt");
+    EXPECT_TRUE(contains(out, "Trying the checkpoint before it")) << name << out;
+    EXPECT_TRUE(contains(out, "going on from " + (folder / "run/step-00000009").string()))
+        << name << out;
+    EXPECT_EQ(weights(folder / "run/last.safetensors"), whole) << name;
+    EXPECT_EQ(read_file(newest), sound) << name;
+    EXPECT_EQ(files_in(folder / "run", ".damaged").size(), 1u) << name;
+  }
+  for (const auto& path : files_in(folder / "run", "step-"))
+    if (path.extension() == ".safetensors") write_file(path, "");
+  EXPECT_EQ(run(line, {.output = folder / "out.txt"}), 4);
+  EXPECT_TRUE(contains(read_file(folder / "out.txt"), "none of its 3 checkpoints can be read"));
+}
+
+// Weights that give no finite loss: the run has failed, though it is over.
+TEST(TrainTroubles, ARunThatEndsWithSkippedUpdatesHasFailed) {
+  test::TempFolder folder;
+  fs::path list = test::write_toy_list(folder.path(), 3, 64, 96);
+  write_config(folder / "c.toml", list, kShort);
+  EXPECT_EQ(run({"train", "-c", folder / "c.toml", "-o", folder / "run", "--set", "stage1.lr=1e30",
+                 "--set", "stage2.steps=12"},
+                {.output = folder / "out.txt"}),
+            1);
+  const std::string out = read_file(folder / "out.txt");
+  EXPECT_TRUE(contains(out, "updates were all skipped")) << out;
+  EXPECT_FALSE(contains(out, "finished after")) << out;
+  EXPECT_FALSE(fs::exists(folder / "run/last.safetensors"));
+}
+
+TEST(TrainTroubles, ResumeNamesTheFolderThatIsNotThere) {
+  test::TempFolder folder;
+  EXPECT_EQ(run({"train", "--resume", "-o", folder / "nowhere"}, {.output = folder / "out.txt"}),
+            2);
+  const std::string out = read_file(folder / "out.txt");
+  EXPECT_TRUE(contains(out, (folder / "nowhere").string() + ": is not the folder of a run")) << out;
+}
+
 // Superpixels are computed once and found by the next run.
 TEST(TrainTroubles, SuperpixelsAreKept) {
   test::TempFolder folder;

@@ -21,7 +21,7 @@ enum class OwnPixel {
   kAll,     // every label of the pixel, like those of any neighbour
 };
 
-// Eq. 5 of the paper over windows of M x M pixels, cyclically shifted by `shift` with Swin's region
+// Eq. 6 of the paper over windows of M x M pixels, cyclically shifted by `shift` with Swin's region
 // mask:
 //   logit(v, u) = s q_v.k_u + s q_v.r^k + s k_u.r^q + bias,   s = D^-1/2
 //   message(v)  = sum_u softmax_u(logit) (v_u + r^v)

@@ -52,8 +52,8 @@ Tensor around(const Tensor& cells, int64_t first, int64_t rows) {
   return torch::stack(result, 3);
 }
 
-Tensor blend_plain(const Tensor& said, const BlendMaps& maps, int64_t first) {
-  const int64_t batch = said.size(0), rows = said.size(1), width = said.size(2);
+Tensor blend_plain(const Tensor& head, const BlendMaps& maps, int64_t first) {
+  const int64_t batch = head.size(0), rows = head.size(1), width = head.size(2);
   auto pixels = maps.image.narrow(2, 4 * first, 4 * rows)
                     .reshape({batch, 3, rows, 4, width, 4})
                     .permute({0, 2, 4, 3, 5, 1})
@@ -61,8 +61,8 @@ Tensor blend_plain(const Tensor& said, const BlendMaps& maps, int64_t first) {
   auto colours = around(maps.colours, first, rows).unsqueeze(3);  // [B, rows, w, 1, 9, 3]
   auto distance = (pixels - colours).abs().sum(-1) / kernels::kColourUnit;
   auto logits =
-      said.narrow(-1, 0, kPixels * kAround).reshape({batch, rows, width, kPixels, kAround}) +
-      said.narrow(-1, kPixels * kAround, 1).unsqueeze(-1) * distance;
+      head.narrow(-1, 0, kPixels * kAround).reshape({batch, rows, width, kPixels, kAround}) +
+      head.narrow(-1, kPixels * kAround, 1).unsqueeze(-1) * distance;
   auto beside = around(maps.start.unsqueeze(1), first, rows).squeeze(-1) -
                 maps.start.narrow(1, first, rows).unsqueeze(-1);  // [B, rows, w, 9]
   return (logits.softmax(-1) * beside.unsqueeze(3)).sum(-1);
@@ -102,42 +102,42 @@ struct RefinedFunction : torch::autograd::Function<RefinedFunction> {
   }
 };
 
-kernels::BlendIn blend_in(const Tensor& said, const BlendMaps& maps, int64_t first) {
+kernels::BlendIn blend_in(const Tensor& head, const BlendMaps& maps, int64_t first) {
   return {maps.start.size(1),
           maps.start.size(2),
           first,
-          said.size(1),
-          said.data_ptr<float>(),
+          head.size(1),
+          head.data_ptr<float>(),
           maps.start.data_ptr<float>(),
           maps.image.data_ptr<float>(),
           maps.colours.data_ptr<float>()};
 }
 
-Tensor run_blend(const Tensor& said, const BlendMaps& maps, int64_t first) {
-  auto out = empty_floats({said.size(0), said.size(1), said.size(2), 16});
-  const auto in = blend_in(said, maps, first);
-  share(said.size(0) * said.size(1), 1, [&](int64_t begin, int64_t end) {
+Tensor run_blend(const Tensor& head, const BlendMaps& maps, int64_t first) {
+  auto out = empty_floats({head.size(0), head.size(1), head.size(2), 16});
+  const auto in = blend_in(head, maps, first);
+  share(head.size(0) * head.size(1), 1, [&](int64_t begin, int64_t end) {
     kernels::blend_cells(in, out.data_ptr<float>(), begin, end);
   });
   return out;
 }
 
 struct BlendFunction : torch::autograd::Function<BlendFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& said, const Tensor& start,
+  static Tensor forward(AutogradContext* context, const Tensor& head, const Tensor& start,
                         const Tensor& image, const Tensor& colours, int64_t first) {
-    context->save_for_backward({said, start, image, colours});
+    context->save_for_backward({head, start, image, colours});
     context->saved_data["first"] = first;
-    return run_blend(said, {start, image, colours}, first);
+    return run_blend(head, {start, image, colours}, first);
   }
   static variable_list backward(AutogradContext* context, const variable_list& above) {
     refuse_second_derivative();
     const auto saved = context->get_saved_variables();
-    const Tensor& said = saved[0];
+    const Tensor& head = saved[0];
     const BlendMaps maps{saved[1], saved[2], saved[3]};
-    const auto in = blend_in(said, maps, context->saved_data["first"].toInt());
+    const auto in = blend_in(head, maps, context->saved_data["first"].toInt());
     const auto from = above[0].contiguous();
-    auto gradient = empty_floats(said.sizes());
-    share(said.size(0) * said.size(1), 1, [&](int64_t begin, int64_t end) {
+    auto gradient = empty_floats(head.sizes());
+    share(head.size(0) * head.size(1), 1, [&](int64_t begin, int64_t end) {
       kernels::blend_cells_backward(in, from.data_ptr<float>(), gradient.data_ptr<float>(), begin,
                                     end);
     });
@@ -200,23 +200,24 @@ Tensor refined_disparity(const Tensor& labels, const Tensor& offsets) {
   return run_refined(labels.contiguous(), offsets.contiguous());
 }
 
-Tensor blend_starts(const Tensor& said, const BlendMaps& maps, int64_t first) {
+Tensor blend_starts(const Tensor& head, const BlendMaps& maps, int64_t first) {
   const Tensor& start = maps.start;
-  TORCH_CHECK(said.dim() == 4 && said.size(3) == kernels::kSaid && start.dim() == 3 &&
-                  said.size(0) == start.size(0) && said.size(2) == start.size(2) && first >= 0 &&
-                  first + said.size(1) <= start.size(1),
+  TORCH_CHECK(head.dim() == 4 && head.size(3) == kernels::kHead && start.dim() == 3 &&
+                  head.size(0) == start.size(0) && head.size(2) == start.size(2) && first >= 0 &&
+                  first + head.size(1) <= start.size(1),
               "starts [B, h, w] and rows of [B, h, w, 145]");
   TORCH_CHECK(
       maps.image.sizes() ==
               at::IntArrayRef({start.size(0), 3, 4 * start.size(1), 4 * start.size(2)}) &&
           maps.colours.sizes() == at::IntArrayRef({start.size(0), 3, start.size(1), start.size(2)}),
       "an image [B, 3, 4h, 4w] and colours [B, 3, h, w]");
-  TORCH_CHECK(!wants_gradient({start, maps.image, maps.colours}), "only what is said learns");
-  if (!use_fast(said, start)) return blend_plain(said, maps, first);
+  TORCH_CHECK(!wants_gradient({start, maps.image, maps.colours}),
+              "only the head receives a gradient");
+  if (!use_fast(head, start)) return blend_plain(head, maps, first);
   const BlendMaps all{start.contiguous(), maps.image.contiguous(), maps.colours.contiguous()};
-  if (wants_gradient({said}))
-    return BlendFunction::apply(said.contiguous(), all.start, all.image, all.colours, first);
-  return run_blend(said.contiguous(), all, first);
+  if (wants_gradient({head}))
+    return BlendFunction::apply(head.contiguous(), all.start, all.image, all.colours, first);
+  return run_blend(head.contiguous(), all, first);
 }
 
 }  // namespace nmrf::ops

@@ -25,16 +25,16 @@ torch::Tensor median_reduce(const torch::Tensor& disparity);
 // [B, 4h, 4w] in pixels: 4 max(0, label + offset).
 torch::Tensor refined_disparity(const torch::Tensor& labels, const torch::Tensor& offsets);
 
-// What a mean of starts is taken from.
+// Inputs of edge-aware blending.
 struct BlendMaps {
   torch::Tensor start;    // [B, h, w], of cells of 4 x 4 pixels
   torch::Tensor image;    // [B, 3, 4h, 4w] of 0..255
   torch::Tensor colours;  // [B, 3, h, w], means of the cells
 };
-// For every pixel of a cell the mean of the starts of the 3 x 3 cells around it (the border
-// repeated), less the cell's own: [B, rows, w, 16]. said: [B, rows, w, 145], rows `first` and on:
-// for each pixel nine logits, row by row, and how much 16 grey values between its colour and a
-// cell's add to that cell's logit. No gradient but that of said.
-torch::Tensor blend_starts(const torch::Tensor& said, const BlendMaps& maps, int64_t first);
+// Weighted mean of the start labels of the 3 x 3 cells around each pixel of a cell (border
+// replicated), minus the cell's own: [B, rows, w, 16]. head: [B, rows, w, 145], from row `first`
+// on: nine logits per pixel, and one factor by which a colour difference of 16 grey levels between
+// pixel and cell changes the logit. Only `head` receives a gradient.
+torch::Tensor blend_starts(const torch::Tensor& head, const BlendMaps& maps, int64_t first);
 
 }  // namespace nmrf::ops

@@ -16,7 +16,7 @@ torch::Tensor mlp(const torch::Tensor& x, const LinearWeights& fc1, const Linear
 torch::Tensor mlp_residual(const torch::Tensor& x, const NormWeights& norm,
                            const LinearWeights& fc1, const LinearWeights& fc2);
 
-// A message arrives and the MLP follows (paper Eq. 4): u = x + W message + b, u +
+// A message arrives and the MLP follows (paper, Eq. 5): u = x + W message + b, u +
 // fc2(gelu(fc1(norm(u)))). message: [..., M], x: [..., C] -> [..., C]
 torch::Tensor message_mlp_residual(const torch::Tensor& x, const torch::Tensor& message,
                                    const LinearWeights& entry, const NormWeights& norm,

@@ -10,7 +10,7 @@ namespace nmrf::ops {
 // gradient flows to the labels.
 torch::Tensor warp_right(const torch::Tensor& right, const torch::Tensor& labels);
 
-// Eq. 9 of the supplement: [gamma1 L, gamma1 R at the label, group correlation of gamma2 L with
+// Eq. 12 of the supplement: [gamma1 L, gamma1 R at the label, group correlation of gamma2 L with
 // gamma2 R at the label and `radius` columns on either side, from left to right]. left1, right1:
 // [B, C1, h, w]; left2, right2: [B, C2, h, w]; labels: [B, h, w, k]
 // -> [B, h, w, k, 2 * C1 + (2 * radius + 1) * groups].

@@ -84,6 +84,42 @@ torch::Tensor reorder_labels(const torch::Tensor& tensor, const torch::Tensor& o
   return tensor.gather(3, index);
 }
 
+torch::Tensor winner_lead(const torch::Tensor& score) {
+  const auto best = std::get<0>(score.topk(2, 3));  // [B, h, w, 2, 64]
+  const auto b = score.size(0), h = score.size(1), w = score.size(2);
+  return (best.select(3, 0) - best.select(3, 1))
+      .view({b, h, w, 8, 8})
+      .permute({0, 1, 3, 2, 4})
+      .reshape({b, 8 * h, 8 * w});
+}
+
+void expect_equal_but_for_ties(const std::string& name, const MapWithStart& ours,
+                               const MapWithStart& theirs, const torch::Tensor& lead) {
+  constexpr double kTie = 1e-4;
+  // Five layers of windows of four cells: a change reaches three cells further with every layer.
+  constexpr int64_t kReach = 15;
+  const auto flipped = (ours.start - theirs.start).abs() > 1e-3;
+  const auto tied = torch::max_pool2d((lead < kTie).to(torch::kFloat), 4) > 0;
+  EXPECT_EQ((flipped & ~tied).sum().item<int64_t>(), 0)
+      << name << ": winners that differ without a near-tie";
+  const auto reached = torch::max_pool2d(flipped.to(torch::kFloat), 2 * kReach + 1, 1, kReach)
+                           .repeat_interleave(4, 1)
+                           .repeat_interleave(4, 2)
+                           .narrow(1, 0, theirs.map.size(1))
+                           .narrow(2, 0, theirs.map.size(2)) > 0;
+  const auto difference = (ours.map - theirs.map).abs().masked_select(~reached);
+  const double largest = difference.numel() ? difference.max().item<double>() : 0;
+  const double median = difference.numel() ? difference.median().item<double>() : 0;
+  std::cout << "  " << name << ": " << (lead < kTie).sum().item<int64_t>() << " near-ties, "
+            << flipped.sum().item<int64_t>() << " cells fell the other way; elsewhere ("
+            << 100.0 * static_cast<double>(difference.numel()) /
+                   static_cast<double>(theirs.map.numel())
+            << " % of the pixels) largest difference " << largest << " px, median " << median
+            << "\n";
+  EXPECT_LT(largest, 5e-3) << name;
+  EXPECT_LT(median, 2e-4) << name;
+}
+
 std::pair<torch::Tensor, torch::Tensor> formula_pair(int64_t height, int64_t width) {
   auto hash = [](uint64_t a, uint64_t b, uint64_t s) {
     return formula_mix((a * 73856093ull) ^ (b * 19349663ull) ^ s) >> 56;

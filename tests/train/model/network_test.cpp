@@ -282,7 +282,7 @@ torch::Tensor slow_blend(const CellBlend& blend, const torch::Tensor& embedding,
                          const torch::Tensor& start, const torch::Tensor& image) {
   auto p = blend->named_parameters();
   auto hidden = torch::gelu(torch::linear(embedding, p["weigh.fc1.weight"], p["weigh.fc1.bias"]));
-  auto said = torch::linear(hidden, p["weigh.fc2.weight"], p["weigh.fc2.bias"]);
+  auto head = torch::linear(hidden, p["weigh.fc2.weight"], p["weigh.fc2.bias"]);
   const int64_t h = start.size(1), w = start.size(2);
   auto result = torch::zeros({1, h, w, 16});
   for (int64_t y = 0; y < h; ++y)
@@ -299,8 +299,8 @@ torch::Tensor slow_blend(const CellBlend& blend, const torch::Tensor& embedding,
             distance +=
                 std::abs(image[0][c][row][column].item<double>() - cell.mean().item<double>());
           }
-          weight.push_back(std::exp(said[0][y][x][9 * pixel + place].item<double>() +
-                                    said[0][y][x][144].item<double>() * distance / 48));
+          weight.push_back(std::exp(head[0][y][x][9 * pixel + place].item<double>() +
+                                    head[0][y][x][144].item<double>() * distance / 48));
           value.push_back(start[0][v][u].item<double>() - start[0][y][x].item<double>());
         }
         double sum = 0, total = 0;

@@ -2,10 +2,13 @@
 // stage by stage, and against the tensors of the published PyTorch network.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <iostream>
+#include <map>
 
 #include "network/formula.h"
 #include "network/formula_images.h"
+#include "network/golden.h"
 #include "network/model_file.h"
 #include "network/network_run.h"
 #include "support/support.h"
@@ -13,6 +16,7 @@
 #include "train/model/switches.h"
 #include "train/model/weights.h"
 #include "train/ops/dispatch.h"
+#include "weights/safetensors.h"
 
 namespace nmrf::train {
 namespace {
@@ -110,6 +114,57 @@ void expect_equal(const Comparison& c, const std::string& what) {
   EXPECT_LT(difference.median().item<double>(), 2e-4);
 }
 
+// A module's result in the layout of the runtime's record.
+Tensor as_record(const std::string& name, const KeptTrace::Entry& entry, const Tensor& module) {
+  const auto& s = entry.shape;
+  if (name == "cost_volume") return module.squeeze(0).permute({2, 3, 1, 0}).contiguous();
+  const bool map = s.count == 0 && module.dim() == 4 && module.size(1) == s.channels &&
+                   module.size(2) == s.height && module.size(3) == s.width;
+  return map ? module.squeeze(0).permute({1, 2, 0}).contiguous() : module.contiguous();
+}
+
+// The golden tensors of tests/network are what the modules on plain operators compute today.
+TEST(Golden, AreThoseOfTheModules) {
+  const bool record = std::getenv("NMRF_RECORD") != nullptr;
+  for (const auto& one : nmrf::test::golden_cases()) {
+    SCOPED_TRACE(one.name);
+    const Comparison c = compare(one.options, one.width, one.height, /*fast=*/false, false);
+    std::map<std::string, std::vector<float>> golden;
+    const auto keep = [&](const std::string& name, const Tensor& values) {
+      const auto flat = values.to(torch::kFloat).contiguous();
+      golden[name] = nmrf::test::golden_values(name, flat.data_ptr<float>(),
+                                               static_cast<std::size_t>(flat.numel()));
+    };
+    for (const auto& [name, entry] : c.trace.entries)
+      if (auto found = c.module_trace.find(name); found != c.module_trace.end())
+        keep(name, as_record(name, entry, found->second));
+    keep("disparity", c.module.disparity);
+    keep("seeds", c.module.proposals.seeds.seeds);
+    if (record) {
+      std::vector<StoredTensor> tensors;
+      for (const auto& [name, values] : golden)
+        tensors.push_back({name,
+                           DType::kF32,
+                           {static_cast<std::int64_t>(values.size())},
+                           {reinterpret_cast<const std::uint8_t*>(values.data()),
+                            values.size() * sizeof(float)}});
+      write_safetensors(golden_file(one), tensors,
+                        {{"about", "modules on plain operators, weights and images by formula"}});
+    }
+    const TensorFile file = read_tensor_file(golden_file(one));
+    EXPECT_EQ(file.tensors.size(), golden.size());
+    for (const StoredTensor& stored : file.tensors) {
+      ASSERT_TRUE(golden.contains(stored.name)) << stored.name;
+      const auto then = to_floats(stored), now = golden[stored.name];
+      ASSERT_EQ(then.size(), now.size()) << stored.name;
+      double difference = 0;
+      for (std::size_t i = 0; i < now.size(); ++i)
+        difference = std::max(difference, static_cast<double>(std::abs(then[i] - now[i])));
+      EXPECT_LT(difference, nmrf::test::golden_tolerance(one, stored.name)) << stored.name;
+    }
+  }
+}
+
 class RuntimeParity : public testing::TestWithParam<bool> {};
 
 TEST_P(RuntimeParity, Presets) {
@@ -199,18 +254,24 @@ TEST(RuntimeParity, PublishedMaps) {
     };
     const auto left = load("left"), right = load("right"), theirs = load("disp");
     for (int64_t i = 0; i < left.size(0); ++i) {
+      KeptTrace trace;
       const auto run = nmrf::test::run_network(*model.network, test::to_image(left[i]),
-                                               test::to_image(right[i]), 2);
+                                               test::to_image(right[i]), 2, &trace);
       auto map = torch::from_blob(const_cast<float*>(run.disparity.data()),
-                                  {run.disparity.height(), run.disparity.width()})
-                     .narrow(0, 0, left.size(1))
-                     .narrow(1, 0, left.size(2));
-      const auto difference = (map - theirs[i]).abs();
-      const double share = (difference < 1e-2).to(torch::kDouble).mean().item<double>();
-      std::cout << "  " << name << ": " << 100 * share << " % within 1e-2 px, median "
-                << difference.median().item<double>() << "\n";
-      EXPECT_GE(share, 0.97);
-      EXPECT_LT(difference.median().item<double>(), 2e-4);
+                                  {1, run.disparity.height(), run.disparity.width()})
+                     .narrow(1, 0, left.size(1))
+                     .narrow(2, 0, left.size(2));
+      const auto& logits = trace.entries.at("infer_score_logits");
+      auto score = torch::from_blob(const_cast<float*>(logits.values.data()),
+                                    {1, logits.shape.height, logits.shape.width, logits.shape.count,
+                                     logits.shape.channels}) /
+                   4;
+      const auto& start = trace.entries.at("disp_curr");
+      const auto their_start = load("disp_curr")[i].unsqueeze(0);
+      auto our_start =
+          torch::from_blob(const_cast<float*>(start.values.data()), their_start.sizes());
+      test::expect_equal_but_for_ties(name, {map, our_start}, {theirs[i].unsqueeze(0), their_start},
+                                      test::winner_lead(score));
     }
   }
 }

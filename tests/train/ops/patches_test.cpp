@@ -130,9 +130,9 @@ TEST(BlendStarts, MatchesThePlainForm) {
       auto image = 255 * torch::rand({batch, 3, 4 * h, 4 * w});
       const BlendMaps maps{random({batch, h, w}), image, torch::avg_pool2d(image, 4)};
       for (int64_t first = 0; first < h; first += 2) {
-        auto said = random({batch, std::min<int64_t>(h - first, 3), w, 145});
-        if (first == 0) said = random({batch, h, w, 145});
-        compare({said}, [&](const Tensors& t) { return Tensors{blend_starts(t[0], maps, first)}; });
+        auto head = random({batch, std::min<int64_t>(h - first, 3), w, 145});
+        if (first == 0) head = random({batch, h, w, 145});
+        compare({head}, [&](const Tensors& t) { return Tensors{blend_starts(t[0], maps, first)}; });
       }
     }
 }

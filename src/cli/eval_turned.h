@@ -1,0 +1,31 @@
+// `nmrf eval --turn`: what `--rectify auto` makes of pairs whose cameras were turned.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eval/protocol.h"
+#include "nmrf/matcher.h"
+
+namespace nmrf::cli {
+
+struct TurnedSettings {
+  std::vector<EvalSet> sets;
+  std::string model;
+  MatcherOptions matcher;
+  std::optional<double> scale;
+  std::size_t first = 0, count = SIZE_MAX;  // images of each set
+  double degrees = 1;                       // each camera, about each axis, at most
+  std::uint64_t seed = 1;
+  std::string json;  // file, "-" for stdout, or empty
+  bool quiet = false;
+};
+
+// Turns the cameras of rectified pairs at random, rectifies what they see by features, and compares
+// the maps with the truth of the pairs as they were. Prints the errors beside those of the pairs as
+// they were and of the pairs turned back by the known turns. Returns the exit code.
+int run_turned(const TurnedSettings& settings);
+
+}  // namespace nmrf::cli
