@@ -110,9 +110,10 @@ void add_options(CLI::App& app, Settings& s) {
                  "Compare video mode with frame-by-frame matching on the sequences of nmrf synth "
                  "--frames in this folder")
       ->group(numbers);
-  app.add_option("--turn", s.turn,
-                 "Compare pairs whose cameras were rotated at random by up to this many degrees per "
-                 "axis and rectified by features with the original pairs")
+  app.add_option(
+         "--turn", s.turn,
+         "Compare pairs whose cameras were rotated at random by up to this many degrees per "
+         "axis and rectified by features with the original pairs")
       ->group(numbers);
   app.add_option("--seed", s.seed, "With --turn: seed of the rotations")
       ->capture_default_str()

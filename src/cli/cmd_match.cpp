@@ -427,8 +427,8 @@ int cmd_match(int argc, char** argv) {
   std::int64_t done = 0, seen = 0;
   const bool video = source->frame_rate().has_value();
   const auto start = std::chrono::steady_clock::now();
-  while (!interrupted() && !run.closed() &&
-         (!video || seen < s.frames.value_or(INT64_MAX)) && source->next(pair)) {
+  while (!interrupted() && !run.closed() && (!video || seen < s.frames.value_or(INT64_MAX)) &&
+         source->next(pair)) {
     ++seen;
     std::string line = fmt::format("{} {}", video ? "frame" : "pair", pair.index + 1);
     if (total) line += fmt::format("/{}", *total);

@@ -111,8 +111,8 @@ int rectify(PairView& view) {
 struct Errors {
   double pixels = 0, error = 0, bad1 = 0, bad2 = 0, bad3 = 0, d1 = 0;
   void add(double found, double truth) {
-    const double off = std::isfinite(found) ? std::min(std::abs(found - truth), kGreatest)
-                                            : kGreatest;
+    const double off =
+        std::isfinite(found) ? std::min(std::abs(found - truth), kGreatest) : kGreatest;
     ++pixels;
     error += off;
     bad1 += off > 1;
@@ -219,8 +219,7 @@ void measure(const TurnedSettings& s, const Matcher& matcher, const Sample& samp
   common_pixels(seen, sample.disparity, greatest, before);
   const auto pixels = common_pixels(found, sample.disparity, greatest, vertical);
   PairView back = seen;
-  warp_both(back, seen.to_left.inv(), seen.to_right.inv(), given.left.width(),
-            given.left.height());
+  warp_both(back, seen.to_left.inv(), seen.to_right.inv(), given.left.width(), given.left.height());
   const PairView* views[] = {&given, &back, &found};
   for (std::size_t way = 0; way < kWays.size(); ++way) {
     const PairView& view = *views[way];
@@ -257,7 +256,8 @@ std::string table(const EvalSet& set, const SetFigures& f) {
   }
   std::string text = fmt::format(
       "{}: {} of {} pairs rectified ({} of them by a small correction, or fit); rows differed by "
-      "{:.1f} px and\n  differ by {:.2f} px, in the worst pair by {:.2f} px; {:.0f} % of the images "
+      "{:.1f} px and\n  differ by {:.2f} px, in the worst pair by {:.2f} px; {:.0f} % of the "
+      "images "
       "are left\n{}",
       set.label, f.rectified, f.pairs, f.small, f.before / n, f.vertical / n, f.worst,
       100 * f.shown / n, text_table(cells, 1));
@@ -296,8 +296,8 @@ int run_turned(const TurnedSettings& s) {
     }
     progress.clear();
     text += table(set, figures) + "\n";
-    report.push_back({{"set", set.label}, {"degrees", s.degrees}, {"seed", s.seed},
-                      {"pairs", figures.each}});
+    report.push_back(
+        {{"set", set.label}, {"degrees", s.degrees}, {"seed", s.seed}, {"pairs", figures.each}});
   }
   if (s.json == "-") {
     print(report.dump(1));

@@ -60,7 +60,8 @@ void add_tree(scan::Collector& out, const DatasetOptions& options, const std::st
         ref.right_objects = base / "object_index" / inside / above / "right" / truth;
         ref.objects_everywhere = true;
         ref.surfaces = base / "material_index" / inside / relative / stem;
-        ref.surfaces += ".png";  // of nmrf synth; FlyingThings3D's own are .pfm and mean other things
+        ref.surfaces +=
+            ".png";  // of nmrf synth; FlyingThings3D's own are .pfm and mean other things
         ref.coding.either_sign = true;  // the subset stores the left view's disparity negated
         ref.coding.max_disparity = 512;
         ref.name = (part / inside / above / stem).generic_string();

@@ -16,7 +16,7 @@ enum class Surface : std::uint8_t {
   kLeaves,      // light falls through: foliage, lampshades
 };
 
-inline constexpr std::array<const char*, 7> kSurfaceNames{
-    "sky", "matte", "plain", "glossy", "reflecting", "glass", "leaves"};
+inline constexpr std::array<const char*, 7> kSurfaceNames{"sky",        "matte", "plain", "glossy",
+                                                          "reflecting", "glass", "leaves"};
 
 }  // namespace nmrf

@@ -34,10 +34,11 @@ void* load_module_entry(const char* module, const char* name, const std::string&
     }
     return entry;
   }
-  fail(ErrorKind::kUsage,
-       "{}: videos, cameras and windows are served by modules; {} is not installed. Build nmrf with "
-       "NMRF_BUILD_EVAL=ON (it needs OpenCV: libopencv-dev), or turn the video into pictures.",
-       what, module);
+  fail(
+      ErrorKind::kUsage,
+      "{}: videos, cameras and windows are served by modules; {} is not installed. Build nmrf with "
+      "NMRF_BUILD_EVAL=ON (it needs OpenCV: libopencv-dev), or turn the video into pictures.",
+      what, module);
 }
 
 }  // namespace nmrf

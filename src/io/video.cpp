@@ -15,8 +15,8 @@ namespace {
 
 std::unique_ptr<VideoReader> open_by_module(const std::string& path, const std::string& name,
                                             const std::vector<fs::path>& folders) {
-  auto* entry = reinterpret_cast<VideoEntry*>(
-      load_module_entry(kVideoModule, kVideoEntry, name, folders));
+  auto* entry =
+      reinterpret_cast<VideoEntry*>(load_module_entry(kVideoModule, kVideoEntry, name, folders));
   char message[512] = "";
   std::unique_ptr<VideoReader> reader(entry(path.c_str(), NMRF_VERSION, message, sizeof message));
   check(reader != nullptr, ErrorKind::kInput, "{}: {}", name, message);

@@ -1,5 +1,5 @@
-// A window on the screen for pictures that follow each other. It is OpenCV's, in a module of its own
-// (src/video) that is loaded when a window is opened: nothing else needs a toolkit.
+// A window on the screen for pictures that follow each other. It is OpenCV's, in a module of its
+// own (src/video) that is loaded when a window is opened: nothing else needs a toolkit.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace nmrf {
 class PictureWindow {
  public:
   virtual ~PictureWindow() = default;
-  // Shows a picture, 8-bit RGB, with a line of text in it. False once the user has closed the window
-  // or pressed q or Escape.
+  // Shows a picture, 8-bit RGB, with a line of text in it. False once the user has closed the
+  // window or pressed q or Escape.
   virtual bool show(const Image& picture, const std::string& line) = 0;
 };
 

@@ -40,8 +40,8 @@ class FrameMotion {
   // How well the frame before, moved, explains this one: the correlation of the grey levels, at
   // most 1; near 0 for frames that have nothing to do with each other.
   double correlation() const { return correlation_; }
-  // Share of the blocks beside each other that moved alike. Blocks of unrelated frames are explained
-  // as well, if they are smooth, but each by another motion.
+  // Share of the blocks beside each other that moved alike. Blocks of unrelated frames are
+  // explained as well, if they are smooth, but each by another motion.
   double coherence() const { return coherence_; }
 
  private:

@@ -32,7 +32,8 @@ struct Sequence::State {
   bool continued = false;
 };
 
-Sequence::Sequence(const Matcher& matcher, MatchOptions how) : state_(std::make_unique<State>(matcher)) {
+Sequence::Sequence(const Matcher& matcher, MatchOptions how)
+    : state_(std::make_unique<State>(matcher)) {
   state_->how = std::move(how);
   if (state_->how.alignment) state_->how.align = false;
 }

@@ -119,8 +119,8 @@ class TokenProjection {
   // labels > 1: so many rows share a row of extra.
   TokenProjection(Parameters& parameters, const NormSpec& norm, std::int64_t channels,
                   std::int64_t extra, std::int64_t labels, const std::vector<LinearSpec>& maps);
-  // Rows of x; y: one output per map. The residual is added to the first. labels: of this call, more
-  // than 1, where they are fewer or more than those of the model; 0: the model's.
+  // Rows of x; y: one output per map. The residual is added to the first. labels: of this call,
+  // more than 1, where they are fewer or more than those of the model; 0: the model's.
   void forward(Context& context, std::int64_t rows, tokens::InputRows x, tokens::InputRows extra,
                std::span<const tokens::OutputRows> y, tokens::InputRows residual = {},
                std::int64_t labels = 0) const;

@@ -124,8 +124,8 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
     context.record("infer_fmap2", maps.right1);
     context.record("infer_gw1", maps.left2);
     context.record("infer_gw2", maps.right2);
-    winners = inference_.forward(context, maps, out.labels.data(), options.labels,
-                                 seeds.kinds.data());
+    winners =
+        inference_.forward(context, maps, out.labels.data(), options.labels, seeds.kinds.data());
   }
   out.confidence = std::move(winners.confidence);
   out.spread = std::move(winners.spread);

@@ -57,8 +57,8 @@ void Board::validate() const {
         "squares of {} m; expected metres, such as 0.025", square);
   check(marker >= 0 && marker < square, ErrorKind::kUsage,
         "markers of {} m in squares of {} m; they must be smaller", marker, square);
-  check(is_charuco_dictionary(dictionary), ErrorKind::kUsage,
-        "dictionary '{}'; expected one of {}", dictionary, charuco_dictionaries());
+  check(is_charuco_dictionary(dictionary), ErrorKind::kUsage, "dictionary '{}'; expected one of {}",
+        dictionary, charuco_dictionaries());
 }
 
 cv::Point3f Board::point(int i) const {

@@ -38,8 +38,8 @@ struct BoardView {
 // grey: CV_8UC1.
 BoardView find_board(const cv::Mat& grey, const Board& board);
 
-// Why the board may not be found in an image: it is of another size, mirrored, or has other markers.
-// A sentence that begins after the image's name; empty: no idea.
+// Why the board may not be found in an image: it is of another size, mirrored, or has other
+// markers. A sentence that begins after the image's name; empty: no idea.
 std::string board_doubt(const cv::Mat& grey, const Board& board);
 
 }  // namespace nmrf

@@ -158,7 +158,8 @@ std::string misfit(const RigCalibration& result) {
   const double alone = std::max(result.rms_left, result.rms_right);
   if (result.rms <= kHighError || alone > result.rms / 3) return "";
   return fmt::format(
-      "Each camera alone fits to {:.2f} px, both together only to {:.2f} px: the pictures of a pair "
+      "Each camera alone fits to {:.2f} px, both together only to {:.2f} px: the pictures of a "
+      "pair "
       "do not belong together. Were they taken at the same time and named alike, did nothing move "
       "between the cameras, is one side mirrored?",
       alone, result.rms);

@@ -75,7 +75,8 @@ class Slopes {
 // Moves a corner to where the edges of its four squares meet: there, slopes are at right angles to
 // the way to the corner (Förstner). Markers have edges of their own, a few pixels beside those of
 // the squares, which would draw it off: they are known by their slope, which has the other sign.
-// along: a square's sides in the image, px; gap: between a marker and its square's edge, in squares.
+// along: a square's sides in the image, px; gap: between a marker and its square's edge, in
+// squares.
 class CornerPlacer {
  public:
   CornerPlacer(const Slopes& slopes, const cv::Vec2d (&along)[2], double gap) : slopes_(slopes) {
@@ -95,17 +96,16 @@ class CornerPlacer {
       const cv::Point2d from = at;
       // Which two of the four squares are black.
       double black = 0;
-      bool inside = samples(from, [&](const cv::Vec2d&, const cv::Vec2d&, double rise) {
-        black += rise;
-      });
+      bool inside =
+          samples(from, [&](const cv::Vec2d&, const cv::Vec2d&, double rise) { black += rise; });
       cv::Matx22d normal = cv::Matx22d::zeros();
       cv::Vec2d side(0, 0);
       inside = inside && samples(from, [&](const cv::Vec2d& off, const cv::Vec2d& g, double rise) {
-        if (rise * black <= 0) return;
-        const cv::Matx22d weight(g[0] * g[0], g[0] * g[1], g[0] * g[1], g[1] * g[1]);
-        normal += weight;
-        side += weight * off;
-      });
+                 if (rise * black <= 0) return;
+                 const cv::Matx22d weight(g[0] * g[0], g[0] * g[1], g[0] * g[1], g[1] * g[1]);
+                 normal += weight;
+                 side += weight * off;
+               });
       if (!inside) return false;
       const double determinant = cv::determinant(normal), trace = normal(0, 0) + normal(1, 1);
       if (determinant <= 1e-3 * trace * trace) return false;  // an edge, not a corner

@@ -68,7 +68,8 @@ class HighguiWindow : public PictureWindow {
   void write(const std::string& line) {
     const double size = std::clamp(shown_.cols / 1600.0, 0.4, 1.0);
     const cv::Point at(8, shown_.rows - 10);
-    for (const auto& [colour, width] : {std::pair(cv::Scalar::all(0), 4), {cv::Scalar::all(255), 1}})
+    for (const auto& [colour, width] :
+         {std::pair(cv::Scalar::all(0), 4), {cv::Scalar::all(255), 1}})
       cv::putText(shown_, line, at, cv::FONT_HERSHEY_SIMPLEX, size, colour, width, cv::LINE_AA);
   }
 

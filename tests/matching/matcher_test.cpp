@@ -493,9 +493,9 @@ TEST(Matcher, IdleBuffersCanBeReleased) {
 TEST(Matcher, AGuideSavesALabel) {
   const Image left = smooth_image(144, 96, 3), right = smooth_image(144, 96, 4);
   auto with_labels = [](int labels) {
-    return Matcher::load("formula:fast", options({"match.enlarge=0", "match.median=0",
-                                                  fmt::format("seeds.labels={}", labels)},
-                                                 64));
+    return Matcher::load(
+        "formula:fast",
+        options({"match.enlarge=0", "match.median=0", fmt::format("seeds.labels={}", labels)}, 64));
   };
   const Matcher four = with_labels(4), three = with_labels(3);
   const FloatMap guide(144, 96, 9.5f);
