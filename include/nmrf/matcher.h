@@ -29,7 +29,7 @@ namespace nmrf {
 // Arithmetic of convolutions and message passing. kInt8 rounds their inputs to 256 levels;
 // everything that carries a disparity stays 32-bit float.
 enum class Precision {
-  kAuto,     // kInt8 where that is faster (AVX2, VNNI), else kFloat32
+  kAuto,     // kInt8 for models marked for it, where it is faster (AVX2, VNNI), else kFloat32
   kFloat32,  // results agree on all CPUs up to rounding
   kInt8,     // weights have 8 bits on CPUs with VNNI and 7 bits on others
 };

@@ -9,6 +9,7 @@
 #include "cli/program.h"
 #include "core/check.h"
 #include "core/sha256.h"
+#include "network/model_file.h"
 
 namespace nmrf::cli {
 
@@ -19,12 +20,14 @@ int cmd_convert(int argc, char** argv) {
       "  nmrf convert nmrf-fast.safetensors start.safetensors --grow base\n",
       "nmrf convert"};
   std::string input, output, licence, trained_on, grow;
-  bool half = false, list = false;
+  bool half = false, list = false, bytes = false;
   std::vector<std::string> set;
   CommonOptions common;
   app.add_option("IN", input, "Checkpoint to read; nothing in it is executed")->required();
   app.add_option("OUT", output, "Model to write")->required();
   app.add_flag("--half", half, "Store weights as 16-bit floats");
+  app.add_flag("--int8", bytes,
+               "Mark the model as measured with 8-bit integers: --precision auto then uses them");
   app.add_flag("--list", list, "Print every key and how it was used");
   app.add_option("--set", set, "Model option, e.g. seeds.labels=4 (not stored in a .pth)");
   app.add_option("--trained-on", trained_on, "Training data, for the metadata");
@@ -67,6 +70,7 @@ int cmd_convert(int argc, char** argv) {
   metadata["source_sha256"] = sha256_of_file(input);
   if (!trained_on.empty()) metadata["trained_on"] = trained_on;
   if (!licence.empty()) metadata["licence"] = licence;
+  if (bytes) metadata[kBytesKey] = kBytesChecked;
   if (grow.empty())
     write_model(output, model, metadata, half);
   else

@@ -159,9 +159,10 @@ CLI::Option* add_precision(CLI::App& app, Precision& precision) {
                                     : Precision::kAuto;
   };
   return app
-      .add_option_function<std::string>("--precision", read,
-                                        "Arithmetic of message passing and convolutions: "
-                                        "float32, int8, or auto: int8 where faster [auto]")
+      .add_option_function<std::string>(
+          "--precision", read,
+          "Arithmetic of message passing and convolutions: "
+          "float32, int8, or auto: int8 where faster, for models marked for it [auto]")
       ->check(CLI::IsMember({"auto", "float32", "int8"}));
 }
 

@@ -459,9 +459,10 @@ void check_options(const MatcherOptions& options) {
         "threads is {}; expected 1 to 1024", options.threads.value_or(0));
 }
 
-bool wants_bytes(const MatcherOptions& options) {
+// Without a value: as the model is marked.
+std::optional<bool> wants_bytes(const MatcherOptions& options) {
   const bool fast = tokens::byte_arithmetic().fast;
-  if (options.precision == Precision::kAuto) return fast;
+  if (options.precision == Precision::kAuto) return fast ? std::nullopt : std::optional(false);
   if (options.precision == Precision::kInt8 && !fast)
     log_warning("8-bit integers are not faster than 32-bit floats on this CPU");
   return options.precision == Precision::kInt8;

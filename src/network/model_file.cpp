@@ -86,11 +86,12 @@ ModelOptions changed(ModelOptions options, const std::vector<std::string>& set) 
 }
 
 LoadedModel from_file(const TensorFile& file, const std::string& path,
-                      const std::vector<std::string>& set, bool bytes) {
+                      const std::vector<std::string>& set, std::optional<bool> bytes) {
   LoadedModel model;
   model.path = path;
-  model.bytes = bytes;
   model.metadata = file.metadata;
+  const auto mark = file.metadata.find(kBytesKey);
+  model.bytes = bytes.value_or(mark != file.metadata.end() && mark->second == kBytesChecked);
   const ModelOptions options = changed(options_of(file, path), set);
   // Compared before anything is built: a forged file must not make us build a network that it
   // could never fill.
@@ -101,7 +102,7 @@ LoadedModel from_file(const TensorFile& file, const std::string& path,
   check(report.complete(), ErrorKind::kModel, "{}: does not hold a complete network: {}", path,
         report.summary());
   StoredParameters stored(file, path);
-  stored.use_bytes(bytes);
+  stored.use_bytes(model.bytes);
   model.network = std::make_shared<Network>(stored, options);
   return model;
 }
@@ -145,22 +146,22 @@ ModelOptions options_of(const TensorFile& file, const std::string& path) {
 }
 
 LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set,
-                       bool bytes) {
+                       std::optional<bool> bytes) {
   const std::string name = path.string();
   if (!name.starts_with(kFormulaPrefix)) return from_file(read_tensor_file(path), name, set, bytes);
   LoadedModel model;
   model.path = name;
   model.trained = false;
-  model.bytes = bytes;
+  model.bytes = bytes.value_or(false);
   FormulaParameters formula;
-  formula.use_bytes(bytes);
+  formula.use_bytes(model.bytes);
   model.network = std::make_shared<Network>(
       formula, changed(preset_options(name.substr(kFormulaPrefix.size())), set));
   return model;
 }
 
 LoadedModel load_model(std::span<const std::byte> content, const std::string& name,
-                       const std::vector<std::string>& set, bool bytes) {
+                       const std::vector<std::string>& set, std::optional<bool> bytes) {
   const FileBytes file{
       name, {reinterpret_cast<const std::uint8_t*>(content.data()), content.size()}, nullptr};
   return from_file(read_tensor_file(file), name, set, bytes);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ ModelOptions options_of(const TensorFile& file, const std::string& path);
 LoadReport check_weights(const ModelOptions& options, const TensorFile& file,
                          const std::string& path);
 
+// Metadata of models whose accuracy was measured with 8-bit integers and found to be that of
+// floats: "int8": "checked".
+inline constexpr const char* kBytesKey = "int8";
+inline constexpr const char* kBytesChecked = "checked";
+
 struct LoadedModel {
   std::shared_ptr<Network> network;
   std::map<std::string, std::string> metadata;
@@ -37,12 +43,13 @@ struct LoadedModel {
 // that lists them. "formula:PRESET" gives untrained weights by formula. `set` changes model
 // options before the network is built ("seeds.labels=2"): a change that asks for
 // weights the file does not have is an Error(kModel), weights that fall out of use are left.
-// `bytes`: token layers on 8-bit integers (kernels/bytes.h).
+// `bytes`: on 8-bit integers (kernels/bytes.h); without a value, where the file is marked for it
+// (kBytesKey).
 LoadedModel load_model(const std::filesystem::path& path, const std::vector<std::string>& set = {},
-                       bool bytes = false);
+                       std::optional<bool> bytes = false);
 // The same from the bytes of a file; `name` stands for it in messages.
 LoadedModel load_model(std::span<const std::byte> content, const std::string& name,
-                       const std::vector<std::string>& set = {}, bool bytes = false);
+                       const std::vector<std::string>& set = {}, std::optional<bool> bytes = false);
 
 // Writes parameters and options (metadata key "options") as safetensors, atomically. `half` stores
 // 16-bit floats.

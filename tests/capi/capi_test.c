@@ -213,7 +213,7 @@ static void test_bad_pairs(const nmrf_matcher* matcher) {
 
   right.width = 40;
   CHECK(nmrf_match(matcher, &left, &right, NULL, result) == NMRF_INPUT);
-  CHECK_TEXT(nmrf_result_message(result), "67x43 and the right one 40x43");
+  CHECK_TEXT(nmrf_result_message(result), "67x43 but the right one is 40x43");
   right = right_image();
   right.channels = 7;
   CHECK(nmrf_match(matcher, &left, &right, NULL, result) == NMRF_INPUT);

@@ -239,7 +239,7 @@ TEST_F(MatchDepth, CalibrationOfAnotherSize) {
   // Twice the size: scaled, and said.
   Outcome result = calibration(2 * kWidth, 2 * kHeight);
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_TRUE(contains(result.err, "holds for 192x128 images, these are 96x64")) << result.err;
+  EXPECT_TRUE(contains(result.err, "is for 192x128 images, these are 96x64")) << result.err;
   expect_depth("d", 80, 3);
   // The same width, but another height: cropped. Refused, whichever side differs.
   fs::remove(path("d_depth.npy"));

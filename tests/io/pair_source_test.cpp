@@ -96,7 +96,7 @@ TEST(PairSource, FoldersAreMatchedByName) {
   auto message = test::error_of(ErrorKind::kInput,
                                 [&] { open_pairs({.left = folder / "l", .right = folder / "r"}); });
   EXPECT_TRUE(contains(message, "b5.png"));
-  EXPECT_TRUE(contains(message, "3 pictures left, 4 right"));
+  EXPECT_TRUE(contains(message, "3 left images, 4 right"));
   put_image(folder / "l/a3.png", 2);  // now both sides have four
   message = test::error_of(ErrorKind::kInput,
                            [&] { open_pairs({.left = folder / "l", .right = folder / "r"}); });

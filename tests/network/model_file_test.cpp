@@ -40,6 +40,19 @@ TEST(ModelFile, KeepsOptionsAndWeights) {
   }
 }
 
+TEST(ModelFile, BytesAreChosenByTheMark) {
+  test::TempFolder folder;
+  const auto path = folder / "model.safetensors";
+  const ModelOptions options = preset_options("fast");
+  save_model(path, options, values_of(options));
+  EXPECT_FALSE(load_model(path, {}, std::nullopt).bytes);
+  EXPECT_TRUE(load_model(path, {}, true).bytes);
+  save_model(path, options, values_of(options), {{kBytesKey, kBytesChecked}});
+  EXPECT_TRUE(load_model(path, {}, std::nullopt).bytes);
+  EXPECT_FALSE(load_model(path, {}, false).bytes);
+  EXPECT_FALSE(load_model("formula:fast", {}, std::nullopt).bytes);
+}
+
 TEST(ModelFile, OptionsThatWereRemovedAreDropped) {
   test::TempFolder folder;
   const auto path = folder / "model.safetensors";

@@ -89,7 +89,7 @@ def test_grey(matcher, small):
 @pytest.mark.parametrize(
     "left, right, words",
     [
-        (np.zeros((40, 50, 3), np.uint8), np.zeros((40, 60, 3), np.uint8), "50x40 and the right one 60x40"),
+        (np.zeros((40, 50, 3), np.uint8), np.zeros((40, 60, 3), np.uint8), "50x40 but the right one is 60x40"),
         (np.zeros((40, 50, 7), np.uint8), np.zeros((40, 50, 7), np.uint8), "7 channels"),
         (np.zeros((40, 50, 3)), np.zeros((40, 50, 3)), "the left image has the type float64"),
         (np.zeros((40, 50, 3), np.uint8), np.zeros((40, 50), np.int16), "the right image has the type int16"),

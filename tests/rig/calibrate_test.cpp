@@ -150,7 +150,7 @@ TEST(Calibrate, LeavesOutBadPositionsAndAdvises) {
   EXPECT_TRUE(found.views[0].rejected.empty());
   std::string advice;
   for (const auto& text : found.advice) advice += text;
-  EXPECT_NE(advice.find("positions are used"), std::string::npos) << advice;
+  EXPECT_NE(advice.find("positions were used"), std::string::npos) << advice;
   EXPECT_LT(found.rms, 0.3);
 
   const Shots flat = take(rig, board, 6, 0.02);
