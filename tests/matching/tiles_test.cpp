@@ -12,7 +12,8 @@
 namespace nmrf {
 namespace {
 
-// Gives back the red channel of the left view, or the guide where there is one. 100 bytes a pixel.
+// Gives back the red channel of the left view, or the guide where there is one. 100 bytes per
+// pixel.
 class Echo : public EnginePass {
  public:
   void run(const PassInput& input, Disparity& result) override {
