@@ -1,4 +1,4 @@
-# Finds what the chosen components stand on. The library needs Highway, fmt (header only) and json.
+# Finds what the chosen components stand on. The library needs Highway, fmt (its headers) and json.
 find_package(Threads REQUIRED)
 if(EMSCRIPTEN)
   include(NmrfEmscripten)
@@ -6,6 +6,16 @@ else()
   find_package(fmt REQUIRED)
   find_package(nlohmann_json 3 REQUIRED)
   find_package(hwy REQUIRED)  # SIMD with run-time dispatch
+endif()
+
+# The versions of fmt that core/format.cpp knows how to compile; others stay header only.
+add_library(nmrf_fmt INTERFACE)
+get_target_property(_fmt_headers fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+file(STRINGS ${_fmt_headers}/fmt/core.h _fmt_version REGEX "define FMT_VERSION (9|10)[0-9][0-9][0-9][0-9]")
+if(_fmt_version)
+  target_include_directories(nmrf_fmt SYSTEM INTERFACE ${_fmt_headers})
+else()
+  target_link_libraries(nmrf_fmt INTERFACE fmt::fmt-header-only)
 endif()
 
 if(NMRF_BUILD_TRAIN)

@@ -24,7 +24,7 @@ struct NMRF_API Calibration {
   double baseline = 0;  // metres
   int width = 0;        // of the calibrated images; 0: unknown
   int height = 0;
-  std::string source;  // file and recognised format, for messages
+  std::string source{};  // file and recognised format, for messages
 
   // Throws Error(kInput) unless fx, fy and baseline are positive, everything is finite, and doffs
   // leaves points in front of the cameras.

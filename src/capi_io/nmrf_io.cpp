@@ -1,5 +1,6 @@
 #include "nmrf/nmrf_io.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 

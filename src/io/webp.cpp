@@ -2,6 +2,8 @@
 #include <webp/decode.h>
 #include <webp/encode.h>
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "io/formats.h"
 

@@ -1,4 +1,5 @@
 // Window attention for one range of windows: what forward and backward share, and both of them.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -10,11 +10,11 @@
 namespace nmrf {
 
 struct RunPlotOptions {
-  std::vector<std::string> curves;      // names in the log; empty: the usual ones; "all"
-  std::vector<std::string> log_curves;  // those with a logarithmic scale; "all"
-  double smooth = 0;                    // weight of the moving average, see smoothed()
-  double from = 0;                      // updates to show
-  double to = 0;                        // 0: to the end
+  std::vector<std::string> curves{};      // names in the log; empty: the usual ones; "all"
+  std::vector<std::string> log_curves{};  // those with a logarithmic scale; "all"
+  double smooth = 0;                      // weight of the moving average, see smoothed()
+  double from = 0;                        // updates to show
+  double to = 0;                          // 0: to the end
 };
 
 // One panel a curve. Training is a line, validation a line with points, both in the colour of

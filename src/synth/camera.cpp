@@ -1,5 +1,6 @@
 #include "synth/camera.h"
 
+#include <algorithm>
 #include <opencv2/imgproc.hpp>
 
 #include "data/mats.h"

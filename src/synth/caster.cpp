@@ -1,5 +1,7 @@
 #include "synth/caster.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace nmrf::synth {

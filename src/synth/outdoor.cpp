@@ -1,4 +1,6 @@
 // Things found outdoors.
+#include <algorithm>
+
 #include "synth/builder.h"
 #include "synth/noise.h"
 

@@ -1,4 +1,6 @@
 // Scenes without gravity: flying objects and slanted layers.
+#include <algorithm>
+
 #include "synth/scenes.h"
 
 namespace nmrf::synth {

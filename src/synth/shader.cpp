@@ -1,5 +1,7 @@
 #include "synth/shader.h"
 
+#include <algorithm>
+
 #include "synth/noise.h"
 
 namespace nmrf::synth {

@@ -1,5 +1,7 @@
 #include "synth/texture.h"
 
+#include <algorithm>
+
 #include "synth/noise.h"
 
 namespace nmrf::synth {

@@ -1,4 +1,5 @@
 // The readers on real files, where these are at hand.
+#include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 

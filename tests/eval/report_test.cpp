@@ -1,6 +1,7 @@
 // Tables, JSON, CSV and the HTML page.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/markup.h"

@@ -1,6 +1,7 @@
 // Normals, thinning, outliers, meshes and their files.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>

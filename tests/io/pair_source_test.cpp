@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/file.h"
 #include "io/maps.h"
 #include "io/pictures.h"

@@ -36,7 +36,9 @@ TEST(PairCheck, RealPairs) {
     // A shift by two pixels is found on top of what the pair has itself.
     const PairCheck lower = check_pair(left, moved(right, 2));
     found += lower.correctable;
-    if (lower.correctable) EXPECT_NEAR(lower.alignment.offset, 2 + good.alignment.offset, 0.25);
+    if (lower.correctable) {
+      EXPECT_NEAR(lower.alignment.offset, 2 + good.alignment.offset, 0.25);
+    }
     // The wrong ways in turn, to keep the test short.
     switch (i % 4) {
       case 0:

@@ -2,6 +2,7 @@
 // of the result.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 

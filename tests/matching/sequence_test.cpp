@@ -103,7 +103,9 @@ TEST(Sequence, StaysCalm) {
     const FloatMap map = sequence.next(noisy.left, noisy.right).map;
     const FloatMap alone = matcher().match(noisy.left, noisy.right, {.scale = 1}).map;
     EXPECT_EQ(sequence.continued(), frame > 0);
-    if (frame == 0) EXPECT_TRUE(same(map, alone));
+    if (frame == 0) {
+      EXPECT_TRUE(same(map, alone));
+    }
     if (frame > 1)
       for (std::size_t i = 0; i < map.size(); ++i) {
         change += std::abs(map.data()[i] - before.data()[i]);

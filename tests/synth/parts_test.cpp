@@ -1,6 +1,7 @@
 // The parts of the renderer: options, noise, textures, photographs, meshes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 

@@ -1,5 +1,6 @@
 #include "weights/safetensors.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"

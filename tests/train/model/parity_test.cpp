@@ -2,6 +2,8 @@
 // images. Needs the reference data (see tests/support/support.h).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "network/formula.h"
 #include "support/support.h"
 #include "train/model/golden.h"

@@ -1,6 +1,7 @@
 // The Swin-T encoder as modules: gradients, stochastic depth, initialisation, pretrained weights.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <set>
