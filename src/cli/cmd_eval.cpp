@@ -263,59 +263,50 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
   return methods;
 }
 
+// The part of a study's settings that all studies have. `--sequences` opens no sets.
+template <class Study>
+Study study_of(const Settings& s) {
+  check(s.models.size() <= 1, ErrorKind::kUsage, "{} takes one model",
+        s.turn                ? "--turn"
+        : s.sequences.empty() ? "--confidence"
+                              : "--sequences");
+  Study study;
+  if (s.sequences.empty()) study.sets = open_sets(s);
+  study.model = model_path(s.models.empty() ? "" : s.models[0]);
+  study.matcher = s.matcher;
+  study.matcher.set = s.set;
+  study.matcher.threads = s.common.thread_count();
+  study.scale = s.scale;
+  study.first = s.first;
+  if (s.limit) study.count = *s.limit;
+  study.json = s.json;
+  study.quiet = s.common.quiet;
+  return study;
+}
+
 int eval_sequences(const Settings& s) {
-  check(s.models.size() <= 1, ErrorKind::kUsage, "--sequences takes one model");
-  SequenceSettings q;
-  q.folder = s.sequences;
-  q.model = model_path(s.models.empty() ? "" : s.models[0]);
-  q.matcher = s.matcher;
-  q.matcher.set = s.set;
-  q.matcher.threads = s.common.thread_count();
-  q.scale = s.scale;
-  if (s.limit) q.count = *s.limit;
-  q.json = s.json;
-  q.quiet = s.common.quiet;
-  return run_sequences(q);
+  auto study = study_of<SequenceSettings>(s);
+  study.folder = s.sequences;
+  return run_sequences(study);
 }
 
 int eval_confidence(const Settings& s) {
-  check(s.models.size() <= 1 && s.baselines.empty() && !s.ablate && !s.proposals && s.csv.empty() &&
-            s.report.empty(),
+  check(s.baselines.empty() && !s.ablate && !s.proposals && s.csv.empty() && s.report.empty(),
         ErrorKind::kUsage,
         "--confidence takes one model and no --baseline, --ablate, --proposals, --csv or --report");
-  ConfidenceSettings c;
-  c.sets = open_sets(s);
-  c.model = model_path(s.models.empty() ? "" : s.models[0]);
-  c.matcher = s.matcher;
-  c.matcher.set = s.set;
-  c.matcher.threads = s.common.thread_count();
-  c.scale = s.scale;
-  c.first = s.first;
-  if (s.limit) c.count = *s.limit;
-  c.folder = s.output;
-  c.json = s.json;
-  c.fit = s.fit;
-  c.quiet = s.common.quiet;
-  return run_confidence(c);
+  auto study = study_of<ConfidenceSettings>(s);
+  study.folder = s.output;
+  study.fit = s.fit;
+  return run_confidence(study);
 }
 
 int eval_turned(const Settings& s) {
-  check(s.models.size() <= 1 && s.baselines.empty() && s.disturbances.empty(), ErrorKind::kUsage,
+  check(s.baselines.empty() && s.disturbances.empty(), ErrorKind::kUsage,
         "--turn looks at one model: no --baseline or --disturb");
-  TurnedSettings t;
-  t.sets = open_sets(s);
-  t.model = model_path(s.models.empty() ? "" : s.models[0]);
-  t.matcher = s.matcher;
-  t.matcher.set = s.set;
-  t.matcher.threads = s.common.thread_count();
-  t.scale = s.scale;
-  t.first = s.first;
-  if (s.limit) t.count = *s.limit;
-  t.degrees = *s.turn;
-  t.seed = s.seed;
-  t.json = s.json;
-  t.quiet = s.common.quiet;
-  return run_turned(t);
+  auto study = study_of<TurnedSettings>(s);
+  study.degrees = *s.turn;
+  study.seed = s.seed;
+  return run_turned(study);
 }
 
 void write_or_print(const std::string& where, const std::string& text) {

@@ -13,6 +13,7 @@
 #include "cli/match_exports.h"
 #include "cli/match_settings.h"
 #include "cli/models.h"
+#include "cli/pair_batch.h"
 #include "cli/pair_rectifier.h"
 #include "cli/program.h"
 #include "cli/result_page.h"
@@ -421,10 +422,9 @@ int cmd_match(int argc, char** argv) {
   Run run(s, matcher, names, geometry, source->frame_rate());
 
   watch_interrupts();
-  ProgressLine progress(many && !s.common.quiet);
-  std::vector<std::string> failed;
+  PairBatch batch(many, s.json, s.common.quiet);
   InputPair pair;
-  std::int64_t done = 0, seen = 0;
+  std::int64_t seen = 0;
   const bool video = source->frame_rate().has_value();
   const auto start = std::chrono::steady_clock::now();
   while (!interrupted() && !run.closed() && (!video || seen < s.frames.value_or(INT64_MAX)) &&
@@ -434,38 +434,19 @@ int cmd_match(int argc, char** argv) {
     if (total) line += fmt::format("/{}", *total);
     line += "  " + pair.stem;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    if (video && done > 0)
+    if (video && batch.done() > 0)
       line += fmt::format("  {}x{}, {:.2f} frames per second", pair.left.width(),
-                          pair.left.height(), static_cast<double>(done) / elapsed.count());
-    progress.show(line);
-    nlohmann::json report;
-    try {
-      if (pair.error) throw Error(*pair.error);
-      report = run.process(pair);
-      ++done;
-    } catch (const Error& error) {
-      if (!many || error.kind() != ErrorKind::kInput) throw;
-      progress.clear();
-      log_warning("{}", error.what());
-      failed.push_back(pair.left_name);
-      report = {{"left", pair.left_name}, {"right", pair.right_name}, {"error", error.what()}};
-    }
-    progress.clear();
-    if (s.json)
-      print_json(report);
-    else if (!report.contains("error"))
-      print_report(pair, report);
+                          pair.left.height(), static_cast<double>(batch.done()) / elapsed.count());
+    batch.process(
+        pair, line, [&] { return run.process(pair); }, print_report);
   }
   if (const auto path = run.finish(); path && !s.json) print("  " + path->string());
   if (interrupted()) {
-    log_info("interrupted after {} pairs; the files written are complete", done);
+    log_info("interrupted after {} pairs; the files written are complete", batch.done());
     return kExitInterrupted;
   }
-  if (failed.empty()) return 0;
-  std::string list;
-  for (const auto& name : failed) list += "\n  " + name;
-  fail(ErrorKind::kInput, "{} of {} pairs failed:{}", failed.size(),
-       done + static_cast<std::int64_t>(failed.size()), list);
+  batch.check_all_done();
+  return 0;
 }
 
 }  // namespace nmrf::cli

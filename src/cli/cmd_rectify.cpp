@@ -1,10 +1,11 @@
 // nmrf rectify: two cameras' images in, a rectified pair and its calibration out.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/pair_batch.h"
 #include "cli/pair_rectifier.h"
 #include "cli/program.h"
 #include "core/check.h"
@@ -112,36 +113,19 @@ int cmd_rectify(int argc, char** argv) {
   PairRectifier rectifier(s.rectify, source->frame_rate().has_value(), true);
 
   watch_interrupts();
-  ProgressLine progress(many && !s.common.quiet);
-  std::vector<std::string> failed;
+  PairBatch batch(many, s.json, s.common.quiet);
   InputPair pair;
-  while (!interrupted() && source->next(pair)) {
-    progress.show(fmt::format("pair {}  {}", pair.index + 1, pair.stem));
-    nlohmann::json report;
-    try {
-      if (pair.error) throw Error(*pair.error);
-      report = process(pair, rectifier, s);
-    } catch (const Error& error) {
-      if (!many || error.kind() != ErrorKind::kInput) throw;
-      progress.clear();
-      log_warning("{}", error.what());
-      failed.push_back(pair.left_name);
-      report = {{"left", pair.left_name}, {"right", pair.right_name}, {"error", error.what()}};
-    }
-    progress.clear();
-    if (s.json)
-      print_json(report);
-    else if (!report.contains("error"))
-      print_report(pair, report);
-  }
+  while (!interrupted() && source->next(pair))
+    batch.process(
+        pair, fmt::format("pair {}  {}", pair.index + 1, pair.stem),
+        [&] { return process(pair, rectifier, s); }, print_report);
   if (interrupted()) return kExitInterrupted;
   if (const auto& by_calibration = rectifier.by_calibration()) {
     const fs::path path = fs::path(s.output) / "calibration.yml";
     write_calibration(path, *by_calibration);
     if (!s.json) print(fmt::format("calibration of the rectified pairs: {}", path.string()));
   }
-  check(failed.empty(), ErrorKind::kInput, "{} pairs failed:\n  {}", failed.size(),
-        fmt::join(failed, "\n  "));
+  batch.check_all_done();
   return 0;
 }
 

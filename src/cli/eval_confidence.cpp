@@ -28,21 +28,6 @@ float error_at(const FloatMap& map, const cv::Mat& truth, int y, int x) {
   return std::abs(map.at(y, x) - truth.at<float>(y, x));
 }
 
-// Calls use(sample) for the images of a set that are asked for; false when interrupted.
-template <class Use>
-bool each_image(const ConfidenceSettings& s, const EvalSet& set, ProgressLine& progress,
-                const Use& use) {
-  const std::size_t begin = std::min(s.first, set.dataset->size()),
-                    end = begin + std::min(s.count, set.dataset->size() - begin);
-  for (std::size_t i = begin; i < end; ++i) {
-    if (interrupted()) return false;
-    progress.show(fmt::format("{}  {}/{}", set.label, i + 1 - begin, end - begin));
-    use(set.dataset->load(i));
-  }
-  progress.clear();
-  return true;
-}
-
 MatchOptions how_at(std::optional<double> scale) {
   MatchOptions how;
   how.scale = scale;
@@ -197,7 +182,7 @@ bool collect(const ConfidenceSettings& s, const Matcher& matcher, ProgressLine& 
   Disparity result;
   std::vector<float> features;
   for (const EvalSet& set : s.sets) {
-    const bool whole = each_image(s, set, progress, [&](const Sample& sample) {
+    const bool whole = each_image(s, set, progress, [&](const Sample& sample, std::size_t) {
       for (std::optional<double> scale : {std::optional<double>(1.0), std::optional<double>()}) {
         match_with_features(matcher, view(sample.left), view(sample.right), how_at(scale), result,
                             features);
@@ -250,8 +235,7 @@ int run_confidence(const ConfidenceSettings& s) {
   for (const EvalSet& set : s.sets) {
     std::vector<Row> rows;
     Disparity result;
-    const bool whole = each_image(s, set, progress, [&](const Sample& sample) {
-      check(!sample.disparity.empty(), ErrorKind::kInput, "{}: has no true disparity", sample.name);
+    const bool whole = each_image(s, set, progress, [&](const Sample& sample, std::size_t) {
       matcher.match(view(sample.left), view(sample.right), how_at(s.scale), result);
       if (rows.empty()) rows = measured_rows(!result.expected_error.empty());
       measure(result, sample.disparity, set.protocol.metrics.max_disparity, rows);
@@ -265,12 +249,7 @@ int run_confidence(const ConfidenceSettings& s) {
     draw(chart, "Confidence on " + set.label, rows);
     log_info("chart: {}", chart.string());
   }
-  if (s.json == "-") {
-    print(report.dump(1));
-    return 0;
-  }
-  print(text + kMeaning);
-  if (!s.json.empty()) write_file(s.json, report.dump(1));
+  print_study(s, text + kMeaning, report);
   return 0;
 }
 

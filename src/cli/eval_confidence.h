@@ -2,25 +2,14 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "eval/protocol.h"
-#include "nmrf/matcher.h"
+#include "cli/eval_study.h"
 
 namespace nmrf::cli {
 
-struct ConfidenceSettings {
-  std::vector<EvalSet> sets;
-  std::string model;
-  MatcherOptions matcher;
-  std::optional<double> scale;
-  std::size_t first = 0, count = SIZE_MAX;  // images of each set
-  std::filesystem::path folder;             // of the charts
-  std::string json;                         // file, "-" for stdout, or empty
-  std::string fit;                          // model file to write; empty: measure only
-  bool quiet = false;
+struct ConfidenceSettings : StudySettings {
+  std::filesystem::path folder;  // of the charts
+  std::string fit;               // model file to write; empty: measure only
 };
 
 // Measures (or, with `fit`, fits on) all sets; prints tables and draws a chart for each. Returns

@@ -186,11 +186,6 @@ int run_sequences(const SequenceSettings& s) {
   const nlohmann::json report{
       {"sequences", folders.size()}, {"frame_by_frame", a}, {"video", b}, {"cuts", cuts},
       {"noticed", noticed},          {"lost", lost}};
-  if (s.json == "-") {
-    print(report.dump(1));
-    return 0;
-  }
-  if (!s.json.empty()) write_file(s.json, report.dump(1));
   std::vector<std::vector<std::string>> cells{{"", "s per frame", "EPE, px", "bad 1, %", "bad 3, %",
                                                "noise, px", "noise, still, px",
                                                "EPE after a cut, px"}};
@@ -205,11 +200,14 @@ int run_sequences(const SequenceSettings& s) {
     ratio.push_back(
         fmt::format("{:.3f}", b.at(key).get<double>() / std::max(1e-9, a.at(key).get<double>())));
   cells.push_back(ratio);
-  print(fmt::format(
-      "{} sequences; {} of {} cuts detected, {} false detections\n{}s per frame: median, without "
-      "the first frame of a sequence; noise: mean frame-to-frame change of a point's disparity\n  "
-      "beyond that of its truth; still: points that hardly move",
-      folders.size(), noticed, cuts, lost, text_table(cells, 1)));
+  print_study(s,
+              fmt::format("{} sequences; {} of {} cuts detected, {} false detections\n{}s per "
+                          "frame: median, without "
+                          "the first frame of a sequence; noise: mean frame-to-frame change of a "
+                          "point's disparity\n  "
+                          "beyond that of its truth; still: points that hardly move",
+                          folders.size(), noticed, cuts, lost, text_table(cells, 1)),
+              report);
   return 0;
 }
 

@@ -285,27 +285,16 @@ int run_turned(const TurnedSettings& s) {
   std::string text;
   for (const EvalSet& set : s.sets) {
     SetFigures figures;
-    const std::size_t begin = std::min(s.first, set.dataset->size()),
-                      end = begin + std::min(s.count, set.dataset->size() - begin);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (interrupted()) return kExitInterrupted;
-      progress.show(fmt::format("{}  {}/{}", set.label, i + 1 - begin, end - begin));
-      const Sample sample = set.dataset->load(i);
-      check(!sample.disparity.empty(), ErrorKind::kInput, "{}: has no true disparity", sample.name);
+    const bool whole = each_image(s, set, progress, [&](const Sample& sample, std::size_t i) {
       measure(s, matcher, sample, mix_seed({s.seed, i}), set.protocol.metrics.max_disparity,
               figures);
-    }
-    progress.clear();
+    });
+    if (!whole) return kExitInterrupted;
     text += table(set, figures) + "\n";
     report.push_back(
         {{"set", set.label}, {"degrees", s.degrees}, {"seed", s.seed}, {"pairs", figures.each}});
   }
-  if (s.json == "-") {
-    print(report.dump(1));
-    return 0;
-  }
-  print(text + kMeaning);
-  if (!s.json.empty()) write_file(s.json, report.dump(1));
+  print_study(s, text + kMeaning, report);
   return 0;
 }
 

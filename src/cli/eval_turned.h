@@ -2,25 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "eval/protocol.h"
-#include "nmrf/matcher.h"
+#include "cli/eval_study.h"
 
 namespace nmrf::cli {
 
-struct TurnedSettings {
-  std::vector<EvalSet> sets;
-  std::string model;
-  MatcherOptions matcher;
-  std::optional<double> scale;
-  std::size_t first = 0, count = SIZE_MAX;  // images of each set
-  double degrees = 1;                       // each camera, about each axis, at most
+struct TurnedSettings : StudySettings {
+  double degrees = 1;  // each camera, about each axis, at most
   std::uint64_t seed = 1;
-  std::string json;  // file, "-" for stdout, or empty
-  bool quiet = false;
 };
 
 // Turns the cameras of rectified pairs at random, rectifies what they see by features, and compares

@@ -133,25 +133,24 @@ class RuntimePass : public EnginePass {
   void forward(Context& context, const Key& key, const PassInput& input, Disparity* result) const {
     const ModelOptions& options = network_.options();
     const Guide guide = key.guide;
-    const FeatureMap left = to_floats(context, input.left, key.width, key.height, options);
-    const FeatureMap right = to_floats(context, input.right, key.width, key.height, options);
+    FeatureMap left = to_floats(context, input.left, key.width, key.height, options);
+    FeatureMap right = to_floats(context, input.right, key.width, key.height, options);
+    const std::int64_t wide = left.width;
     const Buffer<float> guide_map = make_guide(context, input, guide, left, right);
-    const NetworkOutput out =
-        network_.forward(context, left, right, guide_map.data(), guide != Guide::kNone, key.labels);
+    const NetworkOutput out = network_.forward(context, std::move(left), std::move(right),
+                                               guide_map.data(), guide != Guide::kNone, key.labels);
     if (!result) return;
     const int width = result->map.width();
     context.share(result->map.height(), 16, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t y = begin; y < end; ++y) {
-        std::copy_n(out.disparity.data() + y * left.width, width,
-                    result->map.row(static_cast<int>(y)));
-        std::copy_n(out.confidence.data() + y * left.width, width,
+        std::copy_n(out.disparity.data() + y * wide, width, result->map.row(static_cast<int>(y)));
+        std::copy_n(out.confidence.data() + y * wide, width,
                     result->posterior.row(static_cast<int>(y)));
         if (input.evidence)
-          note_evidence(out, guide_map.data(), guide != Guide::kNone, y, left.width,
-                        *input.evidence);
+          note_evidence(out, guide_map.data(), guide != Guide::kNone, y, wide, *input.evidence);
       }
     });
-    if (input.keep_labels) keep_labels(out, left, *result);
+    if (input.keep_labels) keep_labels(out, options.aligned(key.height), wide, *result);
   }
 
   Buffer<float> make_guide(Context& context, const PassInput& input, Guide guide,
@@ -171,12 +170,14 @@ class RuntimePass : public EnginePass {
       });
       return result;
     }
-    const FeatureMap half_left = halved(context, left, network_.options()),
-                     half_right = halved(context, right, network_.options());
-    const NetworkOutput half = network_.forward(context, half_left, half_right);
+    FeatureMap half_left = halved(context, left, network_.options()),
+               half_right = halved(context, right, network_.options());
+    const std::int64_t half_width = half_left.width;
+    const NetworkOutput half =
+        network_.forward(context, std::move(half_left), std::move(half_right));
     context.share(height, 16, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t y = begin; y < end; ++y) {
-        const float* from = half.disparity.data() + y / 2 * half_left.width;
+        const float* from = half.disparity.data() + y / 2 * half_width;
         float* to = result.data() + y * width;
         for (std::int64_t x = 0; x < width; ++x) to[x] = 2 * from[x / 2];
       }
@@ -199,11 +200,12 @@ class RuntimePass : public EnginePass {
     }
   }
 
-  void keep_labels(const NetworkOutput& out, const FeatureMap& image, Disparity& result) const {
+  void keep_labels(const NetworkOutput& out, std::int64_t height, std::int64_t width,
+                   Disparity& result) const {
     const auto count = static_cast<std::size_t>(network_.options().labels);
     for (CellLabels* labels : {&result.labels, &result.seeds}) {
-      labels->width = static_cast<int>(image.width / 8);
-      labels->height = static_cast<int>(image.height / 8);
+      labels->width = static_cast<int>(width / 8);
+      labels->height = static_cast<int>(height / 8);
       labels->count = static_cast<int>(count);
       labels->values.resize(static_cast<std::size_t>(labels->width * labels->height) * count);
     }

@@ -12,8 +12,8 @@ std::vector<StageCost> count_flops(const ModelOptions& options, int width, int h
   arena.begin_planning();
   Context context(arena, /*threads=*/1);
   const std::int64_t w = options.aligned(width), h = options.aligned(height);
-  const FeatureMap left = context.map(h, w, 3), right = context.map(h, w, 3);
-  network.forward(context, left, right);
+  FeatureMap left = context.map(h, w, 3), right = context.map(h, w, 3);
+  network.forward(context, std::move(left), std::move(right));
   return context.costs();
 }
 

@@ -40,12 +40,13 @@ Inference::Inference(Parameters& parameters, const ModelOptions& o)
       scores_(parameters, o.inference_channels, {{"infer_score_head", kPatch}},
               {.norm = stack_.norm()}) {}
 
-Winners Inference::forward(Context& context, const MatchingMaps& maps, const float* labels,
+Winners Inference::forward(Context& context, MatchingMaps maps, const float* labels,
                            std::int64_t count, const std::int64_t* kinds) const {
   TokenGrid x;
   {
     Stage stage(context, "inference");
     x = stack_.embed(context, maps, labels, count);
+    maps = {};
     if (kinds_) {
       const std::int64_t tokens = x.padding.width * x.labels;
       context.share(x.padding.height, 1, [&](std::int64_t begin, std::int64_t end, int) {

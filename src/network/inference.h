@@ -23,8 +23,8 @@ class Inference {
  public:
   Inference(Parameters& parameters, const ModelOptions& options);
   // labels: [h, w, count] coarse pixels; kinds: of the seeds, with seed completion.
-  Winners forward(Context& context, const MatchingMaps& maps, const float* labels,
-                  std::int64_t count, const std::int64_t* kinds) const;
+  Winners forward(Context& context, MatchingMaps maps, const float* labels, std::int64_t count,
+                  const std::int64_t* kinds) const;
 
  private:
   // Each label gives an 8 x 8 patch of disparities and of scores.

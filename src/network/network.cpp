@@ -75,7 +75,8 @@ FeatureMaps Network::features(Context& context, const FeatureMap& image, const c
   return std::get<Backbone>(backbone_).forward(context, image);
 }
 
-NetworkOutput Network::forward(Context& context, const FeatureMap& left, const FeatureMap& right,
+// Whatever is not needed any longer is given back at once: the peak is what a match costs.
+NetworkOutput Network::forward(Context& context, FeatureMap left, FeatureMap right,
                                const float* guide, bool guided, int labels) const {
   NetworkOutput out;
   ModelOptions options = options_;
@@ -88,6 +89,7 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
     left_maps = features(context, left, "");
     right_maps = features(context, right, "_right");
   }
+  right = {};
   context.record("fmap4", left_maps.fine);
   context.record("fmap8", left_maps.coarse);
   context.record("fmap4_right", right_maps.fine);
@@ -124,8 +126,8 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
     context.record("infer_fmap2", maps.right1);
     context.record("infer_gw1", maps.left2);
     context.record("infer_gw2", maps.right2);
-    winners =
-        inference_.forward(context, maps, out.labels.data(), options.labels, seeds.kinds.data());
+    winners = inference_.forward(context, std::move(maps), out.labels.data(), options.labels,
+                                 seeds.kinds.data());
   }
   out.confidence = std::move(winners.confidence);
   out.spread = std::move(winners.spread);
@@ -154,7 +156,9 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
   context.record("refine_gw2", maps.right2);
   Buffer<float> start = context.take(h * w);
   BlendImage image = options_.refinement_blend ? blend_image(context, left) : BlendImage();
+  left = {};
   for (std::size_t i = 0; i < refinements_.size(); ++i) {
+    TokenGrid embedded;
     {
       Stage stage(context, "refinement");
       // Winners are in coarse pixels, refined maps in pixels; the start is in fine ones.
@@ -178,9 +182,12 @@ NetworkOutput Network::forward(Context& context, const FeatureMap& left, const F
           right_maps.fine = {};
         }
       }
+      context.record("disp_curr", {h, w, 0, 1}, start.data());
+      embedded = refinements_[i].embed(context, maps, start.data());
+      if (i + 1 == refinements_.size()) maps = {};
     }
-    context.record("disp_curr", {h, w, 0, 1}, start.data());
-    refinements_[i].forward(context, maps, start.data(), image, out.disparity.data());
+    refinements_[i].forward(context, std::move(embedded), start.data(), image,
+                            out.disparity.data());
   }
   return out;
 }

@@ -34,7 +34,7 @@ class Network {
   // left, right: [H, W, 3] RGB 0 to 255, H and W multiples of the alignment and at least 32. guide:
   // a map [H, W] in px found before at another size (extension seed completion); unused unless
   // `guided`. labels: k of this pass, at least 2; 0: the model's.
-  NetworkOutput forward(Context& context, const FeatureMap& left, const FeatureMap& right,
+  NetworkOutput forward(Context& context, FeatureMap left, FeatureMap right,
                         const float* guide = nullptr, bool guided = false, int labels = 0) const;
 
   const ModelOptions& options() const { return options_; }

@@ -38,12 +38,14 @@ Refinement::Refinement(Parameters& parameters, const ModelOptions& o, int index)
       head_(make_head(parameters, numbered("refine_head", index), o.refinement_channels, kPatch,
                       stack_.norm())) {}
 
-void Refinement::forward(Context& context, const MatchingMaps& maps, const float* start,
-                         const BlendImage& image, float* disparity) const {
-  TokenGrid x;
+TokenGrid Refinement::embed(Context& context, const MatchingMaps& maps, const float* start) const {
+  return stack_.embed(context, maps, start, 1);
+}
+
+void Refinement::forward(Context& context, TokenGrid x, const float* start, const BlendImage& image,
+                         float* disparity) const {
   {
     Stage stage(context, "refinement");
-    x = stack_.embed(context, maps, start, 1);
     stack_.forward(context, x, start, "refine");
     stack_.trace_output(context, x, "refine_tgt");
   }

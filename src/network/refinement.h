@@ -15,9 +15,11 @@ class Refinement {
  public:
   // index 0 or 1: the cascaded modules (published names refinement, refine_head; refinement2, ...).
   Refinement(Parameters& parameters, const ModelOptions& options, int index);
-  // start: [h, w] fine pixels -> disparity [4 h, 4 w] px. image: for edge-aware blending.
-  void forward(Context& context, const MatchingMaps& maps, const float* start,
-               const BlendImage& image, float* disparity) const;
+  // The labels that start: [h, w], fine pixels, embedded with what the maps show there.
+  TokenGrid embed(Context& context, const MatchingMaps& maps, const float* start) const;
+  // -> disparity [4 h, 4 w] px. image: for edge-aware blending.
+  void forward(Context& context, TokenGrid x, const float* start, const BlendImage& image,
+               float* disparity) const;
 
  private:
   MessagePassing stack_;

@@ -54,8 +54,9 @@ TEST_F(Exports, EveryForm) {
             "# timestamp filename; metres = value / 5000\n0.000000 depth/0.000000.png\n");
   const FloatMap tum = read_disparity(path("out/tum/depth/0.000000.png"), {.divisor = 5000});
   for (std::size_t i = 0; i < depth.size(); ++i)
-    if (std::isfinite(depth.data()[i]) && depth.data()[i] < 13)
+    if (std::isfinite(depth.data()[i]) && depth.data()[i] < 13) {
       ASSERT_NEAR(tum.data()[i], depth.data()[i], 1.01e-4);
+    }
   const std::string right = read_file(path("out/ros/right.yaml"));
   EXPECT_TRUE(contains(right, "projection_matrix:\n  rows: 3\n  cols: 4\n  data: [80, 0, "));
   EXPECT_TRUE(contains(right, ", -10, 0, 80, "));

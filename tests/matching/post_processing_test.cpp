@@ -53,18 +53,9 @@ Matcher load(int fill, int median) {
 TEST(PostProcessing, EndsAMatch) {
   const Image left = test::noise_image(110, 72, 8), right = test::noise_image(110, 72, 9);
   const Matcher with = load(4, 3), without = load(0, 0);
-  struct Case {
-    MatchOptions how;
-    Image image;  // as seen in the mirror for the right view
-  };
-  const std::vector<Case> cases{
-      {{}, left},
-      {{.scale = 1}, left},
-      {{.view = View::kRight}, mirrored(right)},
-      {{.view = View::kRight, .scale = 0.5}, reduced(mirrored(right), 55, 36)},
-      {{.scale = 0.5, .full_size = true}, left}};
   ThreadPool pool(2);
-  for (const auto& [how, image] : cases) {
+  // image: as seen in the mirror for the right view.
+  auto expect_composed = [&](const MatchOptions& how, const Image& image) {
     const Disparity raw = without.match(left, right, how), found = with.match(left, right, how);
     const bool turned = how.view == View::kRight;
     const FloatMap map = turned ? mirrored(raw.map) : raw.map;
@@ -81,7 +72,12 @@ TEST(PostProcessing, EndsAMatch) {
       EXPECT_EQ(found.posterior.data()[i], raw.posterior.data()[i]);
       EXPECT_EQ(raw.mask.data()[i], found.mask.data()[i] & ~kFilled);
     }
-  }
+  };
+  expect_composed({}, left);
+  expect_composed({.scale = 1}, left);
+  expect_composed({.view = View::kRight}, mirrored(right));
+  expect_composed({.view = View::kRight, .scale = 0.5}, reduced(mirrored(right), 55, 36));
+  expect_composed({.scale = 0.5, .full_size = true}, left);
 }
 
 TEST(PostProcessing, RadiiAreChecked) {

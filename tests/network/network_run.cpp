@@ -34,13 +34,15 @@ NetworkRun run_network(const Network& network, const Image& left, const Image& r
   Arena arena(block);
   NetworkRun result;
   auto forward = [&](Context& context) {
-    const FeatureMap a = padded(context, left, network.options()),
-                     b = padded(context, right, network.options());
-    const NetworkOutput out = network.forward(context, a, b, guide.data(), !guide.empty());
+    FeatureMap a = padded(context, left, network.options()),
+               b = padded(context, right, network.options());
+    const int width = static_cast<int>(a.width), height = static_cast<int>(a.height);
+    const NetworkOutput out =
+        network.forward(context, std::move(a), std::move(b), guide.data(), !guide.empty());
     if (context.planning()) return;
-    result.disparity = FloatMap(static_cast<int>(a.width), static_cast<int>(a.height));
+    result.disparity = FloatMap(width, height);
     std::copy_n(out.disparity.data(), result.disparity.size(), result.disparity.data());
-    result.confidence = FloatMap(static_cast<int>(a.width), static_cast<int>(a.height));
+    result.confidence = FloatMap(width, height);
     std::copy_n(out.confidence.data(), result.confidence.size(), result.confidence.data());
     result.seeds.assign(out.seeds.data(), out.seeds.data() + out.seeds.size());
     result.labels.assign(out.labels.data(), out.labels.data() + out.labels.size());

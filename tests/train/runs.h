@@ -19,9 +19,9 @@ void write_config(const std::filesystem::path& path, const std::filesystem::path
 extern const char* const kShort;
 
 struct Launch {
-  std::filesystem::path output;         // where stdout and stderr go; empty: nowhere
-  std::vector<std::string> before;      // e.g. {"ip", "netns", "exec", "name"}
-  std::function<void()> in_child = {};  // called before the command takes over
+  std::filesystem::path output = {};     // where stdout and stderr go; empty: nowhere
+  std::vector<std::string> before = {};  // e.g. {"ip", "netns", "exec", "name"}
+  std::function<void()> in_child = {};   // called before the command takes over
 };
 
 // nmrf ARGUMENTS... with one thread; `finish` waits for its exit code (128 + signal when killed).

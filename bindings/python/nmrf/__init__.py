@@ -106,17 +106,7 @@ def bundled_model() -> str:
     )
 
 
-for _item in (
-    Alignment,
-    Calibration,
-    Camera,
-    Disparity,
-    Matcher,
-    PairCheck,
-    PointCloud,
-    Rectifier,
-    Rig,
-    Sequence,
-):
-    _item.__module__ = "nmrf"
+for _item in list(vars().values()):
+    if getattr(_item, "__module__", None) == "nmrf._nmrf" and isinstance(_item, type):
+        _item.__module__ = "nmrf"
 del _item
