@@ -67,7 +67,7 @@ struct WindowForward {
   PositionTables tables;  // only which of them are there
   const float* packed = nullptr;
   Tokens qkv;            // channels {q, k, v} x heads x D
-  MutableTokens out;     // channels heads x D
+  MutableTokens out;     // channels heads x D; may lie on q
   float* lse = nullptr;  // [windows, heads, tokens]: base-2 log of the softmax sums, or null
 };
 
@@ -103,8 +103,8 @@ struct StripeForward {
   StripeShape shape;
   Tokens q, k, v;
   const float* filter = nullptr;  // [3, heads * D]: taps before, centre, after
-  MutableTokens out;
-  float* lse = nullptr;  // [batch * stripes, heads, tokens], or null
+  MutableTokens out;              // may lie on q
+  float* lse = nullptr;           // [batch * stripes, heads, tokens], or null
 };
 
 struct StripeBackward {
@@ -133,7 +133,7 @@ struct LabelShape {
 struct LabelForward {
   LabelShape shape;
   Tokens q, k, v;
-  MutableTokens out;
+  MutableTokens out;  // may lie on q
 };
 
 struct LabelBackward {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "core/arena.h"
 #include "core/thread_pool.h"
 #include "network/model_file.h"
 #include "nmrf/disparity.h"
@@ -53,7 +54,8 @@ class EnginePass {
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual std::unique_ptr<EnginePass> make_pass() = 0;
+  // memory: for its buffers, others use it between runs; outlives the pass.
+  virtual std::unique_ptr<EnginePass> make_pass(MemoryBlock& memory) = 0;
   virtual const ModelOptions& options() const = 0;
   virtual const std::string& device() const = 0;
 };

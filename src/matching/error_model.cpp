@@ -9,8 +9,10 @@
 namespace nmrf {
 namespace {
 
-constexpr int kRadius = 2;          // of the windows in which the views are compared
-constexpr float kFixedPoint = 64;   // units per grey level
+constexpr int kRadius = 2;         // of the windows in which the views are compared
+constexpr float kFixedPoint = 64;  // units per grey level
+// Grey levels of a row are repeated at its ends as far as any match looks.
+constexpr int kBeyond = 4;
 constexpr int kNear = 2, kFar = 6;  // px: steps of the map are looked for at these distances
 
 float grey(const std::uint8_t* rgb) {
@@ -74,14 +76,10 @@ std::optional<ErrorMlp> error_model_of(const std::map<std::string, std::string>&
 void ErrorEstimate::compare_views(const ErrorInput& input, ThreadPool& pool) {
   const int width = input.map->width(), height = input.map->height();
   const auto wide = static_cast<std::size_t>(width);
-  plane_ = input.map->size();
-  std::uint16_t* planes = planes_.need(kPlanes * plane_);
-  // Grey levels of a row of either view, whose ends are repeated as far as any match looks.
-  constexpr int kBeyond = 4;
+  std::uint16_t* planes = planes_;
   const std::size_t room = wide + 2 * kBeyond;
-  greys_.need(2 * room * static_cast<std::size_t>(pool.threads()));
   pool.share(height, 8, [&](std::int64_t begin, std::int64_t end, int slot) {
-    float* own = greys_.data() + 2 * room * static_cast<std::size_t>(slot) + kBeyond;
+    float* own = greys_ + 2 * room * static_cast<std::size_t>(slot) + kBeyond;
     float* seen = own + room;
     for (int y = static_cast<int>(begin); y < end; ++y) {
       for (const auto& [image, row] : {std::pair{input.left, own}, {input.right, seen}}) {
@@ -169,8 +167,7 @@ void ErrorEstimate::fill_row(const ErrorInput& input, int y, float* rows,
   auto mean = [&](Plane plane, std::size_t i) {
     std::fill(sums, sums + width, 0u);
     for (int v = first; v <= last; ++v) {
-      const std::uint16_t* from =
-          planes_.data() + plane * plane_ + static_cast<std::size_t>(v) * wide;
+      const std::uint16_t* from = planes_ + plane * plane_ + static_cast<std::size_t>(v) * wide;
       for (int x = 0; x < width; ++x) sums[x] += from[x];
     }
     auto share = [&](std::uint32_t sum, int columns) {
@@ -203,18 +200,19 @@ void ErrorEstimate::fill_row(const ErrorInput& input, int y, float* rows,
 
 template <class Use>
 void ErrorEstimate::each_row(const ErrorInput& input, ThreadPool& pool, const Use& use) {
-  compare_views(input, pool);
   const auto threads = static_cast<std::size_t>(pool.threads()),
              width = static_cast<std::size_t>(input.map->width());
   // Three rows of results follow the features.
   const std::size_t room = (ErrorMlp::kFeatures + 3) * kernels::error_row(width);
-  rows_.need(threads * room);
-  sums_.need(threads * width);
+  plane_ = input.map->size();
+  workspace_.lay_out(wanted(planes_, kPlanes * plane_), wanted(rows_, threads * room),
+                     wanted(greys_, threads * 2 * (width + 2 * kBeyond)),
+                     wanted(sums_, threads * width));
+  compare_views(input, pool);
   pool.share(input.map->height(), 4, [&](std::int64_t begin, std::int64_t end, int slot) {
-    float* rows = rows_.data() + static_cast<std::size_t>(slot) * room;
+    float* rows = rows_ + static_cast<std::size_t>(slot) * room;
     for (std::int64_t y = begin; y < end; ++y) {
-      fill_row(input, static_cast<int>(y), rows,
-               sums_.data() + static_cast<std::size_t>(slot) * width);
+      fill_row(input, static_cast<int>(y), rows, sums_ + static_cast<std::size_t>(slot) * width);
       use(static_cast<int>(y), rows);
     }
   });

@@ -11,7 +11,7 @@
 #include "core/thread_pool.h"
 #include "kernels/error_mlp.h"
 #include "matching/engine.h"
-#include "matching/median_planes.h"
+#include "matching/workspace.h"
 #include "nmrf/disparity.h"
 #include "nmrf/image.h"
 
@@ -45,6 +45,10 @@ struct ErrorInput {
 // on the number of threads.
 class ErrorEstimate {
  public:
+  ErrorEstimate() = default;
+  // Works in this memory instead of its own.
+  explicit ErrorEstimate(MemoryBlock& memory) : workspace_(memory) {}
+
   // Sets confidence, confidence3 and expected_error of the result.
   void apply(const ErrorMlp& mlp, const ErrorInput& input, ThreadPool& pool, Disparity& result);
   // The features themselves, [height, width, kFeatures], for fitting.
@@ -60,11 +64,12 @@ class ErrorEstimate {
   // How well the views agree at the disparity and a pixel to either side of it, and the horizontal
   // contrast of the left view: planes [height, width], in 64ths of a grey level.
   enum Plane { kHere, kNearer, kFarther, kContrast, kPlanes };
-  GrowingBuffer<std::uint16_t> planes_;
-  GrowingBuffer<float> rows_;          // per thread
-  GrowingBuffer<float> greys_;         // per thread
-  GrowingBuffer<std::uint32_t> sums_;  // per thread
-  std::size_t plane_ = 0;              // pixels
+  Workspace workspace_;
+  std::uint16_t* planes_ = nullptr;
+  float* rows_ = nullptr;          // per thread
+  float* greys_ = nullptr;         // per thread
+  std::uint32_t* sums_ = nullptr;  // per thread
+  std::size_t plane_ = 0;          // pixels
 };
 
 }  // namespace nmrf

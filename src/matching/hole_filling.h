@@ -5,6 +5,7 @@
 
 #include "core/thread_pool.h"
 #include "matching/median_planes.h"
+#include "matching/workspace.h"
 #include "nmrf/disparity.h"
 #include "nmrf/image.h"
 #include "nmrf/map.h"
@@ -22,6 +23,10 @@ namespace nmrf {
 // unchanged. Keeps its working memory: nothing is allocated for a size seen before.
 class HoleFilling {
  public:
+  HoleFilling() = default;
+  // Works in this memory instead of its own.
+  explicit HoleFilling(MemoryBlock& memory) : workspace_(memory) {}
+
   // map: px, of the left view (or a mirrored right one), changed in place; what is not finite stays
   // and does not vote. image: 8-bit RGB of the same size. radius: px, up to 16; 0 fills nothing.
   // mask: resized and overwritten: kOccluded and kOutOfView by the map as it came, kFilled where a
@@ -36,15 +41,17 @@ class HoleFilling {
   void schedule(Holes holes, std::size_t count);
   void fill(FloatMap& map, ByteMap& mask, Holes holes, ThreadPool& pool);
 
+  Workspace workspace_;
   PaddedPlanes planes_;
-  GrowingBuffer<float> nearest_, hider_;  // planes: kernels::RightViewPlanes
-  GrowingBuffer<std::int32_t> inside_;    // per row: no match of this column or a later one is
-                                          // beyond the left edge
+  float *nearest_ = nullptr, *hider_ = nullptr;  // planes: kernels::RightViewPlanes
+  std::int32_t* inside_ = nullptr;  // per row: no match of this column or a later one is beyond the
+                                    // left edge
   // Holes: per row, by column, their levels, by level.
-  GrowingBuffer<std::int32_t> row_columns_, row_counts_, levels_, offsets_;
-  GrowingBuffer<kernels::MedianPixel> by_column_, by_level_;
-  GrowingBuffer<std::int32_t> last_column_, last_level_;  // per row, with margins
-  GrowingBuffer<float> results_;
+  std::int32_t *row_columns_ = nullptr, *row_counts_ = nullptr, *levels_ = nullptr,
+               *offsets_ = nullptr;
+  kernels::MedianPixel *by_column_ = nullptr, *by_level_ = nullptr;
+  std::int32_t *last_column_ = nullptr, *last_level_ = nullptr;  // per row, with margins
+  float* results_ = nullptr;
   std::int32_t level_count_ = 0;
 };
 

@@ -90,6 +90,7 @@ void warn_of_limit(const FloatMap& disparity, int max_disp) {
 
 // The buffers of one call, used again by the next one.
 struct Call {
+  MemoryBlock memory;  // of the network's pass, then of each step after it
   std::unique_ptr<EnginePass> pass;
   Image left, right;                // as given, 8-bit RGB, the right one corrected
   Image aligned;                    // its memory
@@ -104,9 +105,9 @@ struct Call {
   std::vector<float> work;
   PassEvidence evidence;
   FloatMap network;  // the map before it is finished
-  ErrorEstimate errors;
-  HoleFilling hole_filling;
-  WeightedMedian weighted_median;
+  HoleFilling hole_filling{memory};
+  WeightedMedian weighted_median{memory};
+  ErrorEstimate errors{memory};
 };
 
 }  // namespace
@@ -133,7 +134,7 @@ struct Matcher::State {
       }
     }
     auto call = std::make_unique<Call>();
-    call->pass = engine->make_pass();
+    call->pass = engine->make_pass(call->memory);
     return call;
   }
 
@@ -174,7 +175,9 @@ struct Matcher::State {
   double best_scale(const FloatMap& map, std::optional<double> current,
                     std::vector<float>& known) const;
   struct Needs {
-    std::size_t around = 0, pass = 0;  // bytes: images and maps; buffers of the largest pass
+    // Bytes: images and maps; what finishing the map takes, in the memory of the passes; the
+    // largest pass.
+    std::size_t around = 0, finish = 0, pass = 0;
   };
   Needs needs(EnginePass& pass, int width, int height, const MatchOptions& how) const;
   // Returns whether it took tiles.
@@ -213,10 +216,12 @@ Matcher::State::Needs Matcher::State::needs(EnginePass& pass, int width, int hei
   const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
              matched =
                  static_cast<std::size_t>(matched_width) * static_cast<std::size_t>(matched_height);
-  constexpr std::size_t kImage = 3, kMaps = 88;  // bytes; maps: of the result, to finish it
+  // Bytes per pixel. Maps: of the result, of what is known of its errors, the guide.
+  constexpr std::size_t kImage = 3, kMaps = 49, kFinish = 52;
   Needs result;
   result.around = pixels * (how.align ? 3 : 2) * kImage + (scale != 1 ? 2 * matched * kImage : 0) +
                   std::max(pixels, matched) * kMaps;
+  result.finish = std::max(pixels, matched) * kFinish;
   result.pass = pass.memory(matched_width, matched_height, how.guide != nullptr);
   return result;
 }
@@ -349,11 +354,11 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
     };
   std::optional<std::size_t> room;  // for the buffers of a pass
   if (how.memory) {
-    const std::size_t around = needs(*call.pass, width, height, how).around;
-    check(*how.memory > around, ErrorKind::kDevice,
+    const Needs need = needs(*call.pass, width, height, how);
+    check(*how.memory > need.around + need.finish, ErrorKind::kDevice,
           "images and maps of a {}x{} pair alone take {} MB, more than the limit of {} MB allows",
-          width, height, around >> 20, *how.memory >> 20);
-    room = *how.memory - around;
+          width, height, (need.around + need.finish) >> 20, *how.memory >> 20);
+    room = *how.memory - need.around;
   }
   const bool tiled = run_pass(call, input, room, result);
   if (!tiled) warn_of_limit(result.map, o.max_disp);  // tiles look beyond it
@@ -437,7 +442,7 @@ std::size_t Matcher::memory(int width, int height, const MatchOptions& how) cons
   std::unique_ptr<Call> call = state_->take_call();
   const auto needs = state_->needs(*call->pass, width, height, how);
   state_->give_back(std::move(call));
-  return std::min(needs.around + needs.pass, how.memory.value_or(SIZE_MAX));
+  return std::min(needs.around + std::max(needs.pass, needs.finish), how.memory.value_or(SIZE_MAX));
 }
 
 int Matcher::max_disp() const { return state_->options().max_disp; }

@@ -21,14 +21,16 @@ void PaddedPlanes::check_input(const FloatMap& map, const ImageView& image, int 
         "the radius of a median is {}; expected 0 to {}", radius, kMostMedianRadius);
 }
 
-void PaddedPlanes::prepare(const FloatMap& map, const ImageView& image, int radius,
-                           ThreadPool& pool) {
+void PaddedPlanes::set_layout(const FloatMap& map, int radius) {
   planes_.stride = kLeftMargin + map.width() + kRightMargin;
   planes_.width = map.width();
   planes_.height = map.height();
   planes_.radius = radius;
-  planes_.values = values_.need(size()) + kLeftMargin;
-  planes_.colours = colours_.need(size()) + kLeftMargin;
+}
+
+void PaddedPlanes::copy(const FloatMap& map, const ImageView& image, ThreadPool& pool) {
+  planes_.values = values_ + kLeftMargin;
+  planes_.colours = colours_ + kLeftMargin;
   pool.share(map.height(), 16, [&](std::int64_t begin, std::int64_t end, int) {
     constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
     const int width = map.width();
@@ -37,7 +39,7 @@ void PaddedPlanes::prepare(const FloatMap& map, const ImageView& image, int radi
       std::fill(values - kLeftMargin, values, kNone);
       std::copy(map.row(y), map.row(y) + width, values);
       std::fill(values + width, values + width + kRightMargin, kNone);
-      std::uint32_t* colours = colours_.data() + offset(y);
+      std::uint32_t* colours = colours_ + offset(y);
       std::fill(colours - kLeftMargin, colours, 0u);
       const std::uint8_t* pixel = image.row(y);
       for (int x = 0; x < width; ++x, pixel += 3)

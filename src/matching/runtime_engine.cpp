@@ -54,8 +54,8 @@ enum class Guide { kNone, kHalfSize, kGiven };
 
 class RuntimePass : public EnginePass {
  public:
-  RuntimePass(const Network& network, ThreadPool& pool)
-      : network_(network), pool_(pool), arena_(block_) {}
+  RuntimePass(const Network& network, ThreadPool& pool, MemoryBlock& memory)
+      : network_(network), pool_(pool), arena_(memory) {}
 
   void run(const PassInput& input, Disparity& result) override {
     const Image& left = *input.left;
@@ -217,7 +217,6 @@ class RuntimePass : public EnginePass {
 
   const Network& network_;
   ThreadPool& pool_;
-  MemoryBlock block_;
   Arena arena_;
   std::map<Key, Planned> plans_;
 };
@@ -225,8 +224,8 @@ class RuntimePass : public EnginePass {
 class RuntimeEngine : public Engine {
  public:
   RuntimeEngine(LoadedModel model, ThreadPool& pool) : model_(std::move(model)), pool_(pool) {}
-  std::unique_ptr<EnginePass> make_pass() override {
-    return std::make_unique<RuntimePass>(*model_.network, pool_);
+  std::unique_ptr<EnginePass> make_pass(MemoryBlock& memory) override {
+    return std::make_unique<RuntimePass>(*model_.network, pool_, memory);
   }
   const ModelOptions& options() const override { return model_.network->options(); }
   const std::string& device() const override { return device_; }

@@ -27,9 +27,16 @@ void WeightedMedian::apply(FloatMap& map, const ImageView& image, int radius, Th
   PaddedPlanes::check_input(map, image, radius);
   if (radius == 0 || map.empty()) return;
   const int height = map.height(), width = map.width();
-  planes_.prepare(map, image, radius, pool);
-  const auto row_size = static_cast<std::size_t>(width);
-  std::uint8_t* edges = edges_.need(map.size());
+  const auto row_size = static_cast<std::size_t>(width),
+             slots = static_cast<std::size_t>(pool.threads());
+  const std::size_t near_size = row_size + 2 * kReach;
+  planes_.set_layout(map, radius);
+  workspace_.lay_out(wanted(planes_.values(), planes_.size()),
+                     wanted(planes_.colours(), planes_.size()), wanted(edges_, map.size()),
+                     wanted(near_, slots * near_size), wanted(pixels_, slots * row_size),
+                     wanted(results_, slots * row_size));
+  planes_.copy(map, image, pool);
+  std::uint8_t* edges = edges_;
   pool.share(height, 16, [&](std::int64_t begin, std::int64_t end, int) {
     for (int y = static_cast<int>(begin); y < static_cast<int>(end); ++y)
       find_edges(y > 0 ? planes_.row(y - 1) : nullptr, planes_.row(y),
@@ -37,16 +44,11 @@ void WeightedMedian::apply(FloatMap& map, const ImageView& image, int radius, Th
                  edges + static_cast<std::size_t>(y) * row_size);
   });
 
-  const auto slots = static_cast<std::size_t>(pool.threads());
-  const std::size_t near_size = row_size + 2 * kReach;
-  near_.need(slots * near_size);
-  pixels_.need(slots * row_size);
-  results_.need(slots * row_size);
   pool.share(height, 1, [&](std::int64_t begin, std::int64_t end, int slot) {
     // The edges of the rows around, from column -kReach on.
-    std::uint8_t* near = near_.data() + static_cast<std::size_t>(slot) * near_size;
-    kernels::MedianPixel* pixels = pixels_.data() + static_cast<std::size_t>(slot) * row_size;
-    float* results = results_.data() + static_cast<std::size_t>(slot) * row_size;
+    std::uint8_t* near = near_ + static_cast<std::size_t>(slot) * near_size;
+    kernels::MedianPixel* pixels = pixels_ + static_cast<std::size_t>(slot) * row_size;
+    float* results = results_ + static_cast<std::size_t>(slot) * row_size;
     for (int y = static_cast<int>(begin); y < static_cast<int>(end); ++y) {
       std::fill(near, near + near_size, std::uint8_t{0});
       for (int v = std::max(0, y - kReach); v <= std::min(height - 1, y + kReach); ++v) {

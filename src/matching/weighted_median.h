@@ -3,6 +3,7 @@
 
 #include "core/thread_pool.h"
 #include "matching/median_planes.h"
+#include "matching/workspace.h"
 #include "nmrf/image.h"
 #include "nmrf/map.h"
 
@@ -13,16 +14,21 @@ namespace nmrf {
 // stay as they are. Keeps its working memory: nothing is allocated for a size seen before.
 class WeightedMedian {
  public:
+  WeightedMedian() = default;
+  // Works in this memory instead of its own.
+  explicit WeightedMedian(MemoryBlock& memory) : workspace_(memory) {}
+
   // map: px, of any view, changed in place; what is not finite stays and does not vote. image:
   // 8-bit RGB of the same size. radius: px, up to 16; 0 changes nothing.
   void apply(FloatMap& map, const ImageView& image, int radius, ThreadPool& pool);
 
  private:
+  Workspace workspace_;
   PaddedPlanes planes_;
-  GrowingBuffer<std::uint8_t> edges_;           // [height, width]
-  GrowingBuffer<std::uint8_t> near_;            // a row per thread
-  GrowingBuffer<kernels::MedianPixel> pixels_;  // a row per thread
-  GrowingBuffer<float> results_;                // a row per thread
+  std::uint8_t* edges_ = nullptr;           // [height, width]
+  std::uint8_t* near_ = nullptr;            // a row per thread
+  kernels::MedianPixel* pixels_ = nullptr;  // a row per thread
+  float* results_ = nullptr;                // a row per thread
 };
 
 }  // namespace nmrf

@@ -67,7 +67,6 @@ void SelfEdgesStep::forward(Context& context, TokenGrid& x, const float* encodin
                                      rows_of(v.data(), c)};
   qkv_.forward(context, rows, rows_of(static_cast<const float*>(x.values.data()), c),
                rows_of(encoding, encoding_), out);
-  Buffer<float> message = context.take(rows * c);
   kernels::LabelShape shape;
   shape.batch = 1, shape.height = x.padding.padded_height();
   shape.width = x.padding.padded_width();
@@ -75,20 +74,20 @@ void SelfEdgesStep::forward(Context& context, TokenGrid& x, const float* encodin
   const kernels::LabelForward job{shape, tokens_of(x, static_cast<const float*>(q.data()), c),
                                   tokens_of(x, static_cast<const float*>(k.data()), c),
                                   tokens_of(x, static_cast<const float*>(v.data()), c),
-                                  tokens_of(x, message.data(), c)};
+                                  tokens_of(x, q.data(), c)};  // the message, on the queries
   context.count(&StageCost::attention, 4.0 * static_cast<double>(rows * x.labels * c));
   context.share(shape.pixels(), 64, [&](std::int64_t begin, std::int64_t end, int) {
     kernels::label_forward(job, begin, end);
   });
   const tokens::OutputRows to[1] = {rows_of(x.values.data(), c)};
-  proj_.forward(context, rows, rows_of(static_cast<const float*>(message.data()), c), {}, to,
+  proj_.forward(context, rows, rows_of(static_cast<const float*>(q.data()), c), {}, to,
                 rows_of(static_cast<const float*>(x.values.data()), c));
 }
 
 void window_attention(Context& context, const TokenGrid& grid, std::int64_t heads,
                       std::int64_t window, std::int64_t shift, bool own_only,
                       const kernels::PositionTables& tables, const float* packed, const float* qkv,
-                      float* message) {
+                      float* message, std::int64_t stride) {
   kernels::WindowForward job;
   job.shape.batch = 1;
   job.shape.height = grid.padding.padded_height();
@@ -102,7 +101,7 @@ void window_attention(Context& context, const TokenGrid& grid, std::int64_t head
   job.tables = tables;
   job.packed = packed;
   job.qkv = tokens_of(grid, qkv, 3 * grid.channels);
-  job.out = tokens_of(grid, message, grid.channels);
+  job.out = tokens_of(grid, message, stride);
   run_windows(context, job);
 }
 
@@ -168,24 +167,21 @@ void NeighbourEdgesStep::pack_tables(Parameters& parameters, const std::string& 
 
 void NeighbourEdgesStep::forward(Context& context, TokenGrid& x, const float* encoding) const {
   const std::int64_t rows = x.rows(), c = x.channels;
-  Buffer<float> message = context.take(rows * c);
-  {
-    Buffer<float> qkv = context.take(rows * 3 * c);
-    const tokens::OutputRows out[1] = {rows_of(qkv.data(), 3 * c)};
-    qkv_.forward(context, rows, rows_of(static_cast<const float*>(x.values.data()), c),
-                 rows_of(encoding, options_.encoding), out);
-    // Scores and messages, and the position terms, counted for every pair of labels as the
-    // published operators compute them.
-    const std::int64_t terms =
-        2 + (options_.adaptive_bias ? 2 : 0) + (options_.position_aggregation ? 1 : 0);
-    context.count(&StageCost::attention,
-                  2.0 * static_cast<double>(rows * options_.window * options_.window * x.labels) *
-                      static_cast<double>(c * terms));
-    window_attention(context, x, options_.heads, options_.window, options_.shift, options_.own_only,
-                     tables_, packed_tables_, qkv.data(), message.data());
-  }
+  Buffer<float> qkv = context.take(rows * 3 * c);
+  const tokens::OutputRows out[1] = {rows_of(qkv.data(), 3 * c)};
+  qkv_.forward(context, rows, rows_of(static_cast<const float*>(x.values.data()), c),
+               rows_of(encoding, options_.encoding), out);
+  // Scores and messages, and the position terms, counted for every pair of labels as the published
+  // operators compute them.
+  const std::int64_t terms =
+      2 + (options_.adaptive_bias ? 2 : 0) + (options_.position_aggregation ? 1 : 0);
+  context.count(&StageCost::attention,
+                2.0 * static_cast<double>(rows * options_.window * options_.window * x.labels) *
+                    static_cast<double>(c * terms));
+  window_attention(context, x, options_.heads, options_.window, options_.shift, options_.own_only,
+                   tables_, packed_tables_, qkv.data(), qkv.data(), 3 * c);
   mlp_.forward(context, rows, rows_of(static_cast<const float*>(x.values.data()), c),
-               rows_of(static_cast<const float*>(message.data()), c), rows_of(x.values.data(), c));
+               rows_of(static_cast<const float*>(qkv.data()), 3 * c), rows_of(x.values.data(), c));
 }
 
 Buffer<float> encode_labels(Context& context, const WindowPadding& padding, const float* labels,

@@ -55,11 +55,12 @@ struct NeighbourOptions {
 };
 
 // Attention among all labels of the pixels in a window, cyclically shifted with Swin's region mask.
-// qkv: [grid, 3 C]; message: [grid, C].
+// qkv: [grid, 3 C]; message: [grid, stride], the first C of each; may be qkv, whose queries are not
+// needed any longer.
 void window_attention(Context& context, const TokenGrid& grid, std::int64_t heads,
                       std::int64_t window, std::int64_t shift, bool own_only,
                       const kernels::PositionTables& tables, const float* packed, const float* qkv,
-                      float* message);
+                      float* message, std::int64_t stride);
 
 // Neighbour edges: all labels of the pixels in an M x M window.
 class NeighbourEdgesStep {

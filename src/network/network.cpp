@@ -101,7 +101,6 @@ NetworkOutput Network::forward(Context& context, FeatureMap left, FeatureMap rig
     seeds = find_label_seeds(context, cost_score_, left_maps.coarse, right_maps.coarse, options,
                              guide, guided);
   }
-  out.labels = propagation_.forward(context, seeds, left_maps.coarse);
   if (context.tracing()) {
     const CostVolume& volume = seeds.volume;
     context.record("cost_volume", {volume.height, volume.width, volume.planes, volume.groups},
@@ -110,18 +109,16 @@ NetworkOutput Network::forward(Context& context, FeatureMap left, FeatureMap rig
     context.record("prob", {volume.height, volume.width, 0, volume.planes},
                    volume.probability.data());
   }
+  out.labels = propagation_.forward(context, seeds, left_maps.coarse);
   out.seeds = std::move(seeds.volume.modals);
-  seeds.volume = {};
 
   Winners winners;
   {
     MatchingMaps maps;
     {
       Stage stage(context, "gamma");
-      maps = projections_.forward(context, left_maps.coarse, right_maps.coarse);
+      maps = projections_.forward(context, left_maps.coarse, right_maps.coarse, /*last=*/true);
     }
-    left_maps.coarse = {};
-    right_maps.coarse = {};
     context.record("infer_fmap1", maps.left1);
     context.record("infer_fmap2", maps.right1);
     context.record("infer_gw1", maps.left2);
@@ -142,23 +139,11 @@ NetworkOutput Network::forward(Context& context, FeatureMap left, FeatureMap rig
 
   const std::int64_t h = height / 4, w = width / 4;
   MatchingMaps maps;
-  {
-    Stage stage(context, "gamma");
-    maps = projections_.forward(context, left_maps.fine, right_maps.fine);
-  }
-  if (searches_.empty()) {
-    left_maps.fine = {};
-    right_maps.fine = {};
-  }
-  context.record("refine_fmap1", maps.left1);
-  context.record("refine_fmap2", maps.right1);
-  context.record("refine_gw1", maps.left2);
-  context.record("refine_gw2", maps.right2);
   Buffer<float> start = context.take(h * w);
   BlendImage image = options_.refinement_blend ? blend_image(context, left) : BlendImage();
   left = {};
   for (std::size_t i = 0; i < refinements_.size(); ++i) {
-    TokenGrid embedded;
+    const bool last = i + 1 == refinements_.size();
     {
       Stage stage(context, "refinement");
       // Winners are in coarse pixels, refined maps in pixels; the start is in fine ones.
@@ -177,14 +162,23 @@ NetworkOutput Network::forward(Context& context, FeatureMap left, FeatureMap rig
           });
         }
         searches_[i].forward(context, left_maps.fine, right_maps.fine, candidates, start.data());
-        if (i + 1 == searches_.size()) {
-          left_maps.fine = {};
-          right_maps.fine = {};
-        }
       }
-      context.record("disp_curr", {h, w, 0, 1}, start.data());
+    }
+    context.record("disp_curr", {h, w, 0, 1}, start.data());
+    if (i == 0) {
+      Stage stage(context, "gamma");
+      maps = projections_.forward(context, left_maps.fine, right_maps.fine,
+                                  /*last=*/last || searches_.empty());
+      context.record("refine_fmap1", maps.left1);
+      context.record("refine_fmap2", maps.right1);
+      context.record("refine_gw1", maps.left2);
+      context.record("refine_gw2", maps.right2);
+    }
+    TokenGrid embedded;
+    {
+      Stage stage(context, "refinement");
       embedded = refinements_[i].embed(context, maps, start.data());
-      if (i + 1 == refinements_.size()) maps = {};
+      if (last) maps = {};
     }
     refinements_[i].forward(context, std::move(embedded), start.data(), image,
                             out.disparity.data());

@@ -6,13 +6,15 @@ MatchingProjections::MatchingProjections(Parameters& parameters, const ModelOpti
     : gamma1_(parameters, "concatconv", o.feature_channels, o.gamma1_hidden, o.gamma1_channels),
       gamma2_(parameters, "gw", o.feature_channels, o.gamma2_hidden, o.gamma2_channels) {}
 
-MatchingMaps MatchingProjections::forward(Context& context, const FeatureMap& left,
-                                          const FeatureMap& right) const {
+MatchingMaps MatchingProjections::forward(Context& context, FeatureMap& left, FeatureMap& right,
+                                          bool last) const {
   MatchingMaps maps;
   maps.left1 = gamma1_.forward(context, left);
-  maps.right1 = gamma1_.forward(context, right);
   maps.left2 = gamma2_.forward(context, left);
+  if (last) left = {};
+  maps.right1 = gamma1_.forward(context, right);
   maps.right2 = gamma2_.forward(context, right);
+  if (last) right = {};
   return maps;
 }
 

@@ -16,7 +16,8 @@ class MatchingProjections {
  public:
   // Published names `concatconv` (gamma1) and `gw` (gamma2).
   MatchingProjections(Parameters& parameters, const ModelOptions& options);
-  MatchingMaps forward(Context& context, const FeatureMap& left, const FeatureMap& right) const;
+  // last: gives each view's features back as soon as it is done with them.
+  MatchingMaps forward(Context& context, FeatureMap& left, FeatureMap& right, bool last) const;
 
  private:
   Projection gamma1_, gamma2_;

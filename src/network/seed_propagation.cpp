@@ -55,7 +55,7 @@ SeedStep::SeedStep(Parameters& parameters, const std::string& name, const ModelO
   }
 }
 
-void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv, float* message) const {
+void SeedStep::cross(Context& context, const TokenGrid& x, float* qkv) const {
   const std::int64_t c = x.channels, k = x.labels, height = x.padding.padded_height(),
                      width = x.padding.padded_width();
   context.count(&StageCost::attention, 4.0 * static_cast<double>(x.rows() * k * (height + width)) *
@@ -76,11 +76,12 @@ void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv, flo
     job.shape.labels = k;
     job.shape.heads = heads_ / 2;
     job.shape.depth = c / heads_;
-    job.q = tokens(qkv, 3 * c);
-    job.k = tokens(qkv ? qkv + c : qkv, 3 * c);
-    job.v = tokens(qkv ? qkv + 2 * c : qkv, 3 * c);
+    const float* in = qkv;
+    job.q = tokens(in, 3 * c);
+    job.k = tokens(in ? in + c : in, 3 * c);
+    job.v = tokens(in ? in + 2 * c : in, 3 * c);
     job.filter = filters_[side].data();
-    job.out = tokens(message, c);
+    job.out = tokens(qkv, 3 * c);
     const auto room = static_cast<std::int64_t>(kernels::stripe_forward_scratch(job.shape));
     Buffer<float> scratch = context.take(context.threads() * room);
     context.share(job.shape.stripes * job.shape.heads, 1,
@@ -92,13 +93,13 @@ void SeedStep::cross(Context& context, const TokenGrid& x, const float* qkv, flo
   }
 }
 
-void SeedStep::local(Context& context, const TokenGrid& x, const float* qkv, float* message) const {
+void SeedStep::local(Context& context, const TokenGrid& x, float* qkv) const {
   const std::int64_t c = x.channels, k = x.labels, height = x.padding.padded_height(),
                      width = x.padding.padded_width();
   context.count(&StageCost::attention, 4.0 * static_cast<double>(x.rows() * window_ * window_ * k) *
                                            static_cast<double>(c));
-  window_attention(context, x, heads_, window_, shift_, /*own_only=*/true, {}, nullptr, qkv,
-                   message);
+  window_attention(context, x, heads_, window_, shift_, /*own_only=*/true, {}, nullptr, qkv, qkv,
+                   3 * c);
   // The locally-enhanced term: of the eight neighbours the sum over their labels, of the pixel
   // itself the label.
   Buffer<float> sums = context.take(height * width * c);
@@ -126,31 +127,29 @@ void SeedStep::local(Context& context, const TokenGrid& x, const float* qkv, flo
         }
         for (std::int64_t label = 0; label < k; ++label) {
           const std::int64_t token = (y * width + col) * k + label;
-          const float* value = qkv + token * 3 * c + 2 * c;
-          for (std::int64_t i = 0; i < c; ++i)
-            message[token * c + i] += total[i] + taps[4 * c + i] * value[i];
+          float* message = qkv + token * 3 * c;
+          const float* value = message + 2 * c;
+          for (std::int64_t i = 0; i < c; ++i) message[i] += total[i] + taps[4 * c + i] * value[i];
         }
       }
   });
 }
 
+// Messages take the place of the queries.
 void SeedStep::forward(Context& context, TokenGrid& x, const float* context_map) const {
   const std::int64_t rows = x.rows(), c = x.channels;
-  Buffer<float> message = context.take(rows * c);
-  {
-    Buffer<float> qkv = context.take(rows * 3 * c);
-    auto part = [&](std::int64_t i) {
-      return output(context.planning() ? nullptr : qkv.data() + i * c, 3 * c);
-    };
-    const tokens::OutputRows out[3] = {part(0), part(1), part(2)};
-    qkv_.forward(context, rows, input(x.values.data(), c), input(context_map, context_channels_),
-                 out, {}, x.labels);
-    if (cross_)
-      cross(context, x, qkv.data(), message.data());
-    else
-      local(context, x, qkv.data(), message.data());
-  }
-  mlp_.forward(context, rows, input(x.values.data(), c), input(message.data(), c),
+  Buffer<float> qkv = context.take(rows * 3 * c);
+  auto part = [&](std::int64_t i) {
+    return output(context.planning() ? nullptr : qkv.data() + i * c, 3 * c);
+  };
+  const tokens::OutputRows out[3] = {part(0), part(1), part(2)};
+  qkv_.forward(context, rows, input(x.values.data(), c), input(context_map, context_channels_), out,
+               {}, x.labels);
+  if (cross_)
+    cross(context, x, qkv.data());
+  else
+    local(context, x, qkv.data());
+  mlp_.forward(context, rows, input(x.values.data(), c), input(qkv.data(), 3 * c),
                output(x.values.data(), c));
 }
 
@@ -232,9 +231,9 @@ TokenGrid SeedPropagation::embed(Context& context, const LabelSeeds& seeds) cons
   return x;
 }
 
-Buffer<float> SeedPropagation::forward(Context& context, const LabelSeeds& seeds,
+Buffer<float> SeedPropagation::forward(Context& context, LabelSeeds& seeds,
                                        const FeatureMap& left) const {
-  const CostVolume& volume = seeds.volume;
+  CostVolume& volume = seeds.volume;
   const std::int64_t k = volume.labels, c = options_.propagation_channels;
   Buffer<float> labels = context.take(volume.cells() * k);
   TokenGrid x;
@@ -243,6 +242,8 @@ Buffer<float> SeedPropagation::forward(Context& context, const LabelSeeds& seeds
     FeatureMap visual = visual_context_.forward(context, left);
     context.record("prop_context", visual);
     x = embed(context, seeds);
+    for (Buffer<float>* values : {&volume.correlation, &volume.cost, &volume.probability})
+      values->reset();
     Buffer<float> padded;
     if (x.padding.padded_pixels() != volume.cells()) {
       padded = context.take(x.padding.padded_pixels() * visual.channels);

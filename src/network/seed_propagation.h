@@ -24,8 +24,8 @@ class SeedStep {
   void forward(Context& context, TokenGrid& x, const float* context_map) const;
 
  private:
-  void cross(Context& context, const TokenGrid& x, const float* qkv, float* message) const;
-  void local(Context& context, const TokenGrid& x, const float* qkv, float* message) const;
+  void cross(Context& context, const TokenGrid& x, float* qkv) const;
+  void local(Context& context, const TokenGrid& x, float* qkv) const;
 
   std::int64_t heads_, window_, shift_, context_channels_;
   bool cross_;
@@ -37,8 +37,9 @@ class SeedStep {
 class SeedPropagation {
  public:
   SeedPropagation(Parameters& parameters, const ModelOptions& options);
-  // Candidate labels [h, w, k] in coarse pixels, at least 0. left: coarse features.
-  Buffer<float> forward(Context& context, const LabelSeeds& seeds, const FeatureMap& left) const;
+  // Candidate labels [h, w, k] in coarse pixels, at least 0. left: coarse features. Gives the
+  // values of the cost volume back, which nothing needs afterwards.
+  Buffer<float> forward(Context& context, LabelSeeds& seeds, const FeatureMap& left) const;
 
  private:
   TokenGrid embed(Context& context, const LabelSeeds& seeds) const;

@@ -101,7 +101,7 @@ class TorchEngine : public Engine {
            error.what_without_backtrace());
     }
   }
-  std::unique_ptr<EnginePass> make_pass() override {
+  std::unique_ptr<EnginePass> make_pass(MemoryBlock&) override {
     return std::make_unique<TorchPass>(network_, device_);
   }
   const ModelOptions& options() const override { return network_->options(); }
