@@ -208,7 +208,7 @@ Methods make_methods(const Settings& s, nlohmann::json& about) {
   Methods methods;
   MatchOptions how;
   how.scale = s.scale;
-  how.keep_labels = true;
+  how.keep_labels = s.proposals || s.ablate;
   how.align = s.rectify == "small";
   auto add = [&](const std::string& name, const std::string& model, const MatcherOptions& options) {
     auto method = std::make_unique<MatcherMethod>(unique_name(methods, name), model, options, how);

@@ -326,8 +326,13 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
         "the images to match are {}x{}; at least 32x32 is needed (a larger scale enlarges them)",
         left->width(), left->height());
 
-  // A pass at the images' size and, where the model finds it worthwhile, one at a larger size.
-  const double first_share = choose && o.enlarge > 0 ? 0.25 : 1;
+  // How much larger the images are matched is chosen by a first map: one of half the size, which
+  // then guides the pass proper, or one of the images' own size for a model without a guide and
+  // where a map or labels of that size are asked for.
+  const bool enlarges = choose && o.enlarge > 0;
+  const bool halves = enlarges && o.guide && !how.guide && !how.keep_labels &&
+                      std::min(left->width(), left->height()) >= 2 * kLeastSide;
+  const double first_share = halves ? 0.1 : enlarges ? 0.25 : 1;
   double begin = 0, share = first_share;
   PassInput input{left, right, nullptr, 0, how.keep_labels, nullptr, {}};
   call.evidence.spread.resize(0, 0);
@@ -360,27 +365,38 @@ void Matcher::State::match(Call& call, const ImageView& left_view, const ImageVi
           width, height, (need.around + need.finish) >> 20, *how.memory >> 20);
     room = *how.memory - need.around;
   }
-  const bool tiled = run_pass(call, input, room, result);
-  if (!tiled) warn_of_limit(result.map, o.max_disp);  // tiles look beyond it
-  if (choose) {
-    const double enlarged = best_scale(result.map, {}, call.known);
-    if (enlarged > 1) {
-      resize(call, *left, enlarged, call.finer_left);
-      resize(call, *right, enlarged, call.finer_right);
-      input.left = &call.finer_left;
-      input.right = &call.finer_right;
-      input.keep_labels = false;
-      input.labels = 0;
-      if (o.guide) {
-        const int finer = call.finer_left.width();
-        resize(call, result.map, finer, call.finer_left.height(),
-               static_cast<float>(finer) / static_cast<float>(result.map.width()), call.guide);
-        input.guide = &call.guide;
-      }
-      begin = first_share;
-      share = 1 - first_share;
-      run_pass(call, input, room, result);
-    }
+  auto guide_by = [&](const FloatMap& map, const Image& image) {
+    resize(call, map, image.width(), image.height(),
+           static_cast<float>(image.width()) / static_cast<float>(map.width()), call.guide);
+    input.guide = &call.guide;
+  };
+  if (halves) {
+    resize(call, *left, 0.5, call.coarse_left);
+    resize(call, *right, 0.5, call.coarse_right);
+    PassInput coarse{&call.coarse_left, &call.coarse_right, nullptr, 0, false,
+                     nullptr,           input.on_stage};
+    run_pass(call, coarse, room, result);
+    guide_by(result.map, *left);
+  } else {
+    const bool tiled = run_pass(call, input, room, result);
+    if (!tiled) warn_of_limit(result.map, o.max_disp);  // tiles look beyond it
+  }
+  const double enlarged =
+      enlarges ? best_scale(halves ? call.guide : result.map, {}, call.known) : 1;
+  if (enlarged > 1) {
+    resize(call, *left, enlarged, call.finer_left);
+    resize(call, *right, enlarged, call.finer_right);
+    input.left = &call.finer_left;
+    input.right = &call.finer_right;
+    input.keep_labels = false;
+    input.labels = 0;
+    if (o.guide) guide_by(result.map, call.finer_left);
+  }
+  if (halves || enlarged > 1) {
+    begin = first_share;
+    share = 1 - first_share;
+    const bool tiled = run_pass(call, input, room, result);
+    if (!tiled && enlarged <= 1) warn_of_limit(result.map, o.max_disp);
   }
   if ((how.full_size || choose) && (result.map.width() != width || result.map.height() != height)) {
     const float grown = static_cast<float>(width) / static_cast<float>(result.map.width());
