@@ -59,9 +59,9 @@ struct Progress {
 struct MatchOptions {       // Options of one call.
   View view = View::kLeft;  // kRight: the disparity of the right image
   // Factor by which the images are resized before matching; 1: as they are. Default: the model's
-  // choice. `nmrf-fast` matches images with small disparities a second time, enlarged up to two
-  // times, which recovers finer detail, and shrinks images above two megapixels; the result always
-  // has the size of the images.
+  // choice. `nmrf-fast` looks at the images at half their size first, enlarges those with small
+  // disparities up to two times, which recovers finer detail, and shrinks images above two
+  // megapixels; the result always has the size of the images.
   std::optional<double> scale{};
   // With a factor: resize the result, disparities included, back to the size of the images. If
   // off, the result has the size of the scaled images and disparities are in their pixels.

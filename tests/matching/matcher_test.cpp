@@ -265,12 +265,32 @@ TEST(Matcher, ChoosesAScaleFromAMap) {
 // Of large photographs as many pixels as time and memory allow; the map has all of them.
 TEST(Matcher, ShrinksLargeImages) {
   const Image left = smooth_image(2400, 900, 21), right = smooth_image(2400, 900, 22);
-  const Matcher shrinks = Matcher::load(
-      "formula:fast", options({"match.enlarge=1", "match.fill=0", "match.median=0"}, 64));
+  auto load = [](const char* enlarge, const char* guide) {
+    return Matcher::load("formula:fast",
+                         options({enlarge, guide, "match.fill=0", "match.median=0"}, 64));
+  };
   const double scale = std::sqrt(2e6 / (2400 * 900));
-  const Disparity expected = matcher().match(left, right, at_scale(scale, true));
-  EXPECT_TRUE(same(shrinks.match(left, right).map, expected.map));
+  const Disparity expected =
+      load("match.enlarge=0", "match.guide=false").match(left, right, at_scale(scale, true));
+  EXPECT_TRUE(
+      same(load("match.enlarge=1", "match.guide=false").match(left, right).map, expected.map));
   EXPECT_EQ(expected.map.width(), 2400);
+}
+
+// The map of half the size guides the match at the scale that it chooses.
+TEST(Matcher, AHalfSizeMapChoosesTheScale) {
+  const Image left = smooth_image(160, 96, 21), right = smooth_image(160, 96, 22);
+  const Matcher chooses = Matcher::load(
+      "formula:fast", options({"match.enlarge=1000", "match.fill=0", "match.median=0"}, 64));
+  std::vector<std::string> stages;
+  MatchOptions how;
+  how.progress = [&](const Progress& progress) {
+    stages.push_back(progress.stage);
+    return true;
+  };
+  const Disparity found = chooses.match(left, right, how);
+  EXPECT_EQ(found.map.width(), 160);
+  EXPECT_EQ(std::count(stages.begin(), stages.end(), "backbone"), 2) << "half the size, and once";
 }
 
 TEST(Matcher, KeepsLabelsAndSeeds) {
