@@ -293,7 +293,8 @@ nmrf_status nmrf_io_rectify(nmrf_io* io, const nmrf_rectifier* rectifier, const 
     check_target(rectified_left);
     check_target(rectified_right);
     const nmrf::Rectifier& by = rectifier_of(rectifier);
-    auto made_left = std::make_unique<nmrf_picture>(by.left(view_of(left, "the left image")));
+    auto made_left =
+        std::make_unique<nmrf_picture>(nmrf_picture{by.left(view_of(left, "the left image"))});
     *rectified_right = new nmrf_picture{by.right(view_of(right, "the right image"))};
     *rectified_left = made_left.release();
   });
