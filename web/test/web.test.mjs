@@ -210,7 +210,7 @@ test('photos of two sizes are refused in words', async () => {
     ['a.png', canvasOf(576, 432, (c) => c.drawImage(left, 0, 0))],
     ['b.png', canvasOf(400, 300, (c) => c.drawImage(right, 0, 0))]]);
   assert.ok(!done);
-  assert.match(said, /left image is 576x432 and the right one 400x300/);
+  assert.match(said, /left image is 576x432 but the right one is 400x300/);
   await chooseSample(other, 'garden');
   assert.ok(await match(other), 'the next pair is matched');
   assert.deepEqual(other.problems, []);
