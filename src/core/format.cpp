@@ -1,6 +1,6 @@
 // fmt's functions, compiled once for all of nmrf: as a header-only library they would be compiled
-// again in every source, which took a third of the build. Its shared library would be one more
-// thing that users of ours must have.
+// again in every source, two thirds of the time that a small one takes. Its shared library would be
+// one more dependency for our users.
 #ifndef FMT_HEADER_ONLY
 #include <fmt/format-inl.h>
 
